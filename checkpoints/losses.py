@@ -6,10 +6,14 @@ Implementations: `checkpoints.cassandra.CassandraLosses` and the fake
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Protocol
 
+from checkpoints.lineage import Lineage
 from reconcilers.words.model import Micros
+
+log = logging.getLogger("reconciler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +32,14 @@ class Losses(Protocol):
 
     def since(self, at: Micros) -> tuple[Loss, ...]:
         """The losses of this time (µs) or later, newest first."""
+
+
+def end_memory(lineage: Lineage, losses: Losses, loss: Loss) -> None:
+    """End memory because changes may have been missed; nothing is whole until it begins again.
+
+    The loss is recorded first: while lineage still watches, a failed call can be repeated. Raises
+    `Retryable`, `Refused`.
+    """
+    log.error("changes may have been missed: %s; memory begins anew", loss.why)
+    losses.record(loss)
+    lineage.stop_watching()

@@ -186,15 +186,9 @@ class HandOver:
     def _unverified(self) -> bool:
         return any(
             finding.state is State.INTENDED
-            for projection, slots in self._by_projection()
+            for projection, slots in _by_projection(self._followed)
             for finding in self.journal.recall(self.family, projection, slots).values()
         )
-
-    def _by_projection(self) -> Iterable[tuple[str, list[Slot]]]:
-        found: dict[str, list[Slot]] = defaultdict(list)
-        for projection, slot in self._followed:
-            found[projection].append(slot)
-        return found.items()
 
     def finish(self) -> Closing:
         """Once it is settled, and each is judged as a rule: what became of them."""
@@ -202,7 +196,7 @@ class HandOver:
             return Closing(waiting=self._sent.count, topic=self.stream.topic)
         not_judged = self._until_judged()
         closing, repaired = Closing(), self._repaired()
-        for projection, slots in self._by_projection():
+        for projection, slots in _by_projection(self._followed):
             left = self.journal.recall(self.family, projection, slots)
             refuses = self._table_refuses(projection)
             for slot in slots:
@@ -235,19 +229,16 @@ class HandOver:
         """Where a table refuses, what waits for it has none: that is looked at much later."""
         follows = (
             (projection, slot)
-            for projection, slots in self._by_projection()
+            for projection, slots in _by_projection(self._followed)
             if not self._table_refuses(projection)
             for slot in slots
         )
         return self._undecided(follows)
 
     def _undecided(self, places: Iterable[Place]) -> set[Place]:
-        by_projection: dict[str, list[Slot]] = defaultdict(list)
-        for projection, slot in places:
-            by_projection[projection].append(slot)
         return {
             (projection, slot)
-            for projection, slots in by_projection.items()
+            for projection, slots in _by_projection(places)
             for slot in set(slots) - self.journal.recall(self.family, projection, slots).keys()
         }
 
@@ -276,6 +267,13 @@ class HandOver:
                 if place in self._followed and int(str(line["at"])) >= self._sent.first:
                     found[place] = State.VERIFIED
         return found
+
+
+def _by_projection(places: Iterable[Place]) -> Iterable[tuple[str, list[Slot]]]:
+    found: dict[str, list[Slot]] = defaultdict(list)
+    for projection, slot in places:
+        found[projection].append(slot)
+    return found.items()
 
 
 def _passed(bookmark: Bookmark | None, ends: Positions) -> bool:

@@ -160,14 +160,6 @@ class Sieve:
         yield from self.systematic.lines()
         yield from self.past.lines()
 
-    def settled(self) -> bool:
-        """Wait until what was handed over is settled; False where nobody does that now."""
-        return self.sink.settled()
-
-    def revisit(self) -> None:
-        """Hand over what was left unresolved: memory is whole now."""
-        self.sink.revisit()
-
     def _few(self) -> Collection[Kind]:
         """The reasons for which so few rows are left that each has a finding of its own."""
         return self._count.left.keys() - self.past.told.keys()

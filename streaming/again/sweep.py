@@ -251,13 +251,13 @@ class Sweeper:
         """Mark memory as whole, if it is; why not, if not."""
         read_at = self.clock()
         why = self._not_whole(sweep, found)
-        if why is None and not self.sieve.settled():
+        if why is None and not self.sieve.sink.settled():
             why = "what was found is not settled: no stream runs"
         if why is None:  # memory may have ended meanwhile
             why = self.mark.set(sweep, read_at)
         if why is None:
             self.sweeps.truth_swept(sweep, read_at)
-            self.sieve.revisit()
+            self.sieve.sink.revisit()
         return why
 
     def _not_whole(self, sweep: SweepRecord, found: SweepResult) -> str | None:

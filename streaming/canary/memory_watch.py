@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
-from checkpoints.losses import Loss, Losses
+from checkpoints.losses import Loss, Losses, end_memory
 from reconcilers.capture.frontier import Marks, Proven
 from reconcilers.declared.capture import unchanged
 from reconcilers.words.errors import Retryable
@@ -123,10 +123,8 @@ class MemoryWatch:
         self.lost(self.clock(), why)
 
     def end(self, why: str) -> None:
-        """End memory: changes may have been missed. Raises `Retryable`."""
-        log.error("changes may have been missed: %s; memory begins anew", why)
-        self.losses.record(Loss(self.clock(), why))
-        self.lineage.stop_watching()
+        """End lineage: changes may have been missed. Raises `Retryable`."""
+        end_memory(self.lineage, self.losses, Loss(self.clock(), why))
         self._awaited = None
 
     def doubted(self, why: str, until: Micros | None) -> None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeGuard
 from uuid import UUID
 
 from checkpoints.clock import to_seconds
 from checkpoints.tallies import Rounds
 from reconcilers.counters.correction_limit import NOT_AGREED, above_limit
-from reconcilers.counters.drift import LIST_MAY_LACK_ROWS, Observation, correction, raising
+from reconcilers.counters.drift import LIST_MAY_LACK_ROWS, correction, raising
 from reconcilers.declared.tally import Sum, Sums, Tally
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.limits.write_target import WriteTarget, correction_of
@@ -29,6 +30,7 @@ from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRow
+from streaming.counters.observe import observed
 from streaming.counters.ports import AddTables
 
 log = logging.getLogger("reconciler")
@@ -75,9 +77,10 @@ class Corrector:
         self.findings.read_again(counter)
         if self.findings.is_anothers(self.findings.open_at(counter)):
             return
-        last = self._counted_now(counter, looked)
+        anew = partial(self.counting.anew, looked.mailboxes)
+        last = observed(self.tables, counter, self.counting, looked.mailboxes, looked.round, anew)
         if last is None:
-            return
+            raise Soon("it changes while it is counted")
         stored, drift = last.stored, last.off
         right = {each: stored[each] - drift[each] for each in stored}
         proven = correction(looked.wrong, drift)
@@ -118,19 +121,6 @@ class Corrector:
         why = refused or self.trouble() or self.breaker.why()
         if why is not None:
             raise Deferred(why)
-
-    def _counted_now(self, counter: CounterRow, looked: Conclusion) -> Observation | None:
-        """The last count; None where there is no row, and none may be made."""
-        before = self.tables.stored(counter.tally, counter.key)
-        listed = self.counting.anew(looked.mailboxes)
-        margin = self.counting.open.margin(looked.mailboxes)
-        after = self.tables.stored(counter.tally, counter.key)
-        if before != after:
-            raise Soon("it changes while it is counted")
-        if after is None and not counter.tally.may_create_row:
-            return None
-        stored = after or dict.fromkeys(counter.tally.cells, 0)
-        return Observation(self.clock(), looked.round, stored, listed, margin=margin)
 
     def _sure(self, mailboxes: Collection[UUID], proven: Sums) -> Sums:
         """What is wrong for sure, whatever the list lacks."""

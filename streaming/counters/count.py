@@ -18,8 +18,8 @@ from reconcilers.rows.compare import is_countable
 from reconcilers.words.errors import Deferred, Soon, Unfinished
 from reconcilers.words.model import KeyValue, Micros, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.counters.open_messages import OpenMessages
-from streaming.counters.ports import ListTables
+from streaming.counters.open_messages import OpenMessages, listed_as
+from streaming.counters.ports import ListTables, WholeCounts
 from streaming.steps.ports import TruthTables
 
 IDS_A_READ = 500
@@ -62,6 +62,7 @@ class MailboxCounter:
     truth: TruthTables
     lineage: Lineage
     tallies: Tallies
+    watched: WholeCounts
     clock: Callable[[], Micros]
     width: int
     slack: Micros
@@ -80,7 +81,7 @@ class MailboxCounter:
         return total([self._anew(each) for each in mailboxids])
 
     def _anew(self, mailboxid: UUID) -> Sums:
-        book = self.tallies.of_mailbox(mailboxid)
+        book = self.watched.of_mailbox(mailboxid)
         known = sum(each.sums[Sum.COUNT] for each in book.chunks.values() if each.sums)
         large = book.whole and known > VERY_LARGE
         return self._mailbox(mailboxid) if large else self._whole(mailboxid)
@@ -88,7 +89,7 @@ class MailboxCounter:
     def _whole(self, mailboxid: UUID) -> Sums:
         began = self.clock()
         chunks = by_chunk(self.lists.listed(mailboxid), self.width)
-        self.tallies.counted_whole(mailboxid, chunks, began)
+        self.watched.counted_whole(mailboxid, chunks, began)
         return total(list(chunks.values()))
 
     def _first_time(self, mailboxid: UUID) -> Sums:
@@ -99,12 +100,12 @@ class MailboxCounter:
         if len(rows) == ROWS_A_RANGE:
             self._begun[mailboxid] = BegunCount(begun.began, rows[-1].uid + 1, chunks)
             raise Unfinished(f"mailbox {mailboxid} was counted up to UID {rows[-1].uid}")
-        self.tallies.counted_whole(mailboxid, chunks, begun.began)
+        self.watched.counted_whole(mailboxid, chunks, begun.began)
         self._begun.pop(mailboxid, None)
         return total(list(chunks.values()))
 
     def _mailbox(self, mailboxid: UUID) -> Sums:
-        began, book = self.clock(), self.tallies.of_mailbox(mailboxid)
+        began, book = self.clock(), self.watched.of_mailbox(mailboxid)
         if not book.whole:
             return self._first_time(mailboxid)
         counted = {
@@ -186,15 +187,12 @@ class MailboxCounter:
         return true
 
     def _message(self, row: Row, mailboxid: UUID) -> Listed:
-        truth = self.family.truth
-        uid, messageid = row.get(truth.slot[1]), row.get(truth.source.name)
-        size = row.get("fullcontentoctets")
-        assert isinstance(uid, int)
-        assert isinstance(messageid, UUID)
-        if not is_countable(self.family, row):
+        found = listed_as(self.family.truth, row) if is_countable(self.family, row) else None
+        if found is None:
+            uid = row.get(self.family.truth.slot[1])
             told = f"the truth row of UID {uid} of mailbox {mailboxid} is incomplete"
             raise Deferred(Waiting(Wait.MESSAGES_DIFFER, told))
-        return Listed(uid, messageid, row.get("flagseen") is True, size if type(size) is int else 0)
+        return found
 
 
 def _end(uids: Sequence[int], first: int) -> int:

@@ -13,9 +13,7 @@ from reconcilers.words.errors import Deferred
 from reconcilers.words.model import Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.ports import OwnerTables
-
-OWNERS_KNOWN = 100_000
-"""Mailboxes whose owner is kept in memory."""
+from streaming.steps.pauses import OWNERS_KNOWN
 
 
 @dataclass(frozen=True, slots=True)

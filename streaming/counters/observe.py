@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from uuid import UUID
 
 from checkpoints.tallies import Rounds
@@ -54,22 +55,6 @@ class CounterObserver:
     recent: RecentChanges
     heard: Callable[[Proven], None]
 
-    def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:
-        """The mailboxes that a counter sums up; none when it does not exist (any more).
-
-        Raises `Deferred` where that is in doubt.
-        """
-        return self.owners.mailboxes(counter)
-
-    def mailboxes_anew(self, counter: CounterRow) -> frozenset[UUID]:
-        """The same, their owners read again."""
-        self.owners.read_again(counter)
-        return self.owners.mailboxes(counter)
-
-    def stored(self, counter: CounterRow) -> Sums | None:
-        """What its row holds, None when there is none."""
-        return self.tables.stored(counter.tally, counter.key)
-
     def glance(self, stored: Sums, mailboxes: Collection[UUID]) -> Sums:
         """By how much it is off, as far as is known: only chunks that changed are read."""
         listed, margin = self.counting.sums(mailboxes), self.counting.open.margin(mailboxes)
@@ -77,7 +62,9 @@ class CounterObserver:
 
     def by_chunks(self, counter: CounterRow, mailboxes: Collection[UUID]) -> Observation | None:
         """A look that counts the chunks that changed; None when the counter moved meanwhile."""
-        return self._observe(counter, mailboxes, self.counting.sums)
+        round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
+        counted = partial(self.counting.sums, mailboxes)
+        return observed(self.tables, counter, self.counting, mailboxes, round_, counted)
 
     def begin_whole(self, counter: CounterRow, mailboxes: Collection[UUID]) -> WholeLook:
         """A look that compares every message with the truth."""
@@ -97,32 +84,31 @@ class CounterObserver:
         way. Raises `Deferred` where a mailbox differs from the truth.
         """
         look.turns += 1
-        before = self.stored(counter)
-        look.recount.step()
-        if look.recount.left:
-            return None
-        margin, after = self.counting.open.margin(mailboxes), self.stored(counter)
-        if before != after:
-            return None
-        stored = after or dict.fromkeys(counter.tally.cells, 0)
-        sums = look.recount.sums
-        return Observation(look.at, look.round, stored, sums, whole=True, margin=margin)
+        found = observed(
+            self.tables, counter, self.counting, mailboxes, look.round, look.recount.step
+        )
+        return None if found is None else replace(found, at=look.at, whole=True)
 
-    def count_again(self, mailboxes: Collection[UUID]) -> None:
-        """Mark these mailboxes: after a restart they are looked at, though nothing has changed."""
-        self.counting.tallies.mark(dict.fromkeys(mailboxes, ()), self.clock())
 
-    def _observe(
-        self,
-        counter: CounterRow,
-        mailboxes: Collection[UUID],
-        count: Callable[[Collection[UUID]], Sums],
-    ) -> Observation | None:
-        began = self.clock()
-        round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
-        before, expected = self.stored(counter), count(mailboxes)
-        margin, after = self.counting.open.margin(mailboxes), self.stored(counter)
-        if before != after:
-            return None
-        stored = after or dict.fromkeys(counter.tally.cells, 0)
-        return Observation(began, round_, stored, expected, margin=margin)
+def observed(
+    tables: StoredTables,
+    counter: CounterRow,
+    counting: MailboxCounter,
+    mailboxes: Collection[UUID],
+    round_: int,
+    count: Callable[[], Sums | None],
+) -> Observation | None:
+    """An observation in a round that was read before it.
+
+    None when the counter moved meanwhile, when ``count`` has not finished, or when the row does not
+    exist and a correction may not create it.
+    """
+    tally, key, began = counter.tally, counter.key, counting.clock()
+    before, expected = tables.stored(tally, key), count()
+    if expected is None:
+        return None
+    margin, after = counting.open.margin(mailboxes), tables.stored(tally, key)
+    if before != after or (after is None and not tally.may_create_row):
+        return None
+    stored = after or dict.fromkeys(tally.cells, 0)
+    return Observation(began, round_, stored, expected, margin=margin)

@@ -16,7 +16,7 @@ from reconcilers.counters.open_message import (
     margin_of,
     total_margin,
 )
-from reconcilers.declared.family import Family
+from reconcilers.declared.family import Family, TruthTable
 from reconcilers.declared.tally import Listed
 from reconcilers.words.errors import Deferred, Soon
 from reconcilers.words.model import KeyValue, Kind, Row, Slot
@@ -92,12 +92,17 @@ class OpenMessages:
             for row in rows:
                 at = row.get(uid)
                 if row.get(mailbox) == mailboxid and isinstance(at, int):
-                    true[at].append(self._listed(row, at))
+                    true[at].append(listed_as(self.family.truth, row))
         return true
 
-    def _listed(self, row: Row, uid: int) -> Listed | None:
-        """As it counts; None where its size is not known."""
-        size, source = row.get("fullcontentoctets"), row.get(self.family.truth.source.name)
-        if type(size) is not int or not isinstance(source, UUID):
-            return None
-        return Listed(uid, source, row.get("flagseen") is True, size)
+
+def listed_as(truth: TruthTable, row: Row) -> Listed | None:
+    """How a truth row counts; None unless it has a UID, a message id and a size."""
+    source, uid, size = (
+        row.get(truth.source.name),
+        row.get(truth.slot[1]),
+        row.get("fullcontentoctets"),
+    )
+    if not isinstance(source, UUID) or type(uid) is not int or type(size) is not int:
+        return None
+    return Listed(uid, source, row.get("flagseen") is True, size)

@@ -5,13 +5,15 @@ The truth they are held against is that of `streaming.steps.ports`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 from uuid import UUID
 
+from checkpoints.tallies import ChunkSums
 from reconcilers.capture.frontier import Marks
 from reconcilers.declared.tally import Listed, QuotaRoot, Sums, Tally
 from reconcilers.declared.writes import AddToCounter
+from reconcilers.words.model import Micros
 
 
 class StoredTables(Protocol):
@@ -33,6 +35,19 @@ class ListTables(Protocol):
 
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         """The messages of a mailbox by UID, in that range."""
+
+
+class WholeCounts(Protocol):
+    """What mailboxes were counted to; `streaming.counters.unmarked.WatchedTallies` is the real one.
+
+    Its methods are those of `checkpoints.tallies.Tallies`.
+    """
+
+    def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
+        """The counted chunks of a mailbox."""
+
+    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+        """Keep the sums of all chunks of a mailbox; chunks that are left out are empty."""
 
 
 class FrontierMarks(Protocol):

@@ -25,18 +25,20 @@ class Recount:
     _first: int = 0
     _chunks: Mapping[int, Sums] = field(default_factory=dict)
 
-    def step(self) -> None:
+    def step(self) -> Sums | None:
         """Count some ranges: of several small mailboxes, or one of a large one.
 
-        Raises `Deferred` where a mailbox differs from the truth, `Retryable`.
+        Returns the sums, None while more is left. Raises `Deferred` if a mailbox differs from the
+        truth, `Retryable`.
         """
         messages = 0
         while self.left and messages < ROWS_A_RANGE:
             before = self.sums[Sum.COUNT]
             self._range()
             if self._first:
-                return
+                return None
             messages += self.sums[Sum.COUNT] - before
+        return None if self.left else self.sums
 
     def _range(self) -> None:
         mailboxid = self.left[0]
@@ -45,7 +47,7 @@ class Recount:
         counted = self.counting.range_against_truth(mailboxid, self._first)
         chunks = together(self._chunks, counted.chunks)
         if counted.after is None:
-            self.counting.tallies.counted_whole(mailboxid, chunks, self._began)
+            self.counting.watched.counted_whole(mailboxid, chunks, self._began)
             self.left.pop(0)
             chunks = {}
         self.sums = total([self.sums, *counted.chunks.values()])

@@ -129,7 +129,7 @@ class CounterScheduler:
         mailboxes = self._mailboxes(pending)
         if not mailboxes:
             return
-        stored = self.observer.stored(counter)
+        stored = self.observer.tables.stored(tally, counter.key)
         if stored is None and not tally.may_create_row:
             self._gone(pending)
             return
@@ -189,7 +189,7 @@ class CounterScheduler:
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
         """Nothing to be looked at: of a counter that is gone, or in doubt."""
         try:
-            mailboxes = self.observer.mailboxes(pending.counter)
+            mailboxes = self.observer.owners.mailboxes(pending.counter)
         except Deferred as why:
             if pending.in_doubt:  # a mailbox that is being made is so for a moment
                 self.findings.defer(pending.counter, why.waiting)
@@ -248,7 +248,8 @@ class CounterScheduler:
         """
         refused_for = self.findings.waits_for_table(pending.counter)
         if refused_for:
-            self.observer.count_again(pending.mailboxes)
+            marked = dict.fromkeys(pending.mailboxes, ())
+            self.observer.counting.tallies.mark(marked, self.clock())
             pending.due = self.clock() + refused_for
             return False
         self.observer.counting.open.check(pending.mailboxes)
@@ -260,7 +261,8 @@ class CounterScheduler:
         looked = Conclusion(pending.mailboxes, pending.looks[-1].round, wrong)
         pending.looks = ()
         try:
-            if self.observer.mailboxes_anew(pending.counter) != pending.mailboxes:
+            self.observer.owners.read_again(pending.counter)
+            if self.observer.owners.mailboxes(pending.counter) != pending.mailboxes:
                 raise Soon("its mailboxes have changed")
             if self._may_correct(pending):
                 self.correcting.correct(pending.counter, looked, self._batch.paused_because)

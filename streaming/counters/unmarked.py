@@ -9,7 +9,7 @@ after the count has come out: every mark of it is there then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -54,10 +54,10 @@ class LossRules:
 
 @dataclass(slots=True)
 class WatchedTallies:
-    """`checkpoints.tallies.Tallies` that hold a whole count against what nobody has marked.
+    """Compares a whole count of a mailbox with the chunks that nobody has marked.
 
-    What was counted before ``since`` (µs) is not believed: until then, other chunks were marked.
-    ``lost`` hears of a proof, which ends memory.
+    A count from before ``since`` (µs) is not used: until then chunks had another width. ``lost``
+    ends memory for the reason it is given.
     """
 
     kept: Tallies
@@ -73,30 +73,12 @@ class WatchedTallies:
         """Learn since when chunks of this width are marked. Raises `Retryable`."""
         self.since = self.kept.marked_in_this_width_since(self.clock())
 
-    # --- the port
-
-    def marked_in_this_width_since(self, now: Micros) -> Micros:
-        """As kept."""
-        return self.kept.marked_in_this_width_since(now)
-
-    def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
-        """As kept."""
-        self.kept.mark(touched, at)
-
-    def marked_since(self, at: Micros) -> Iterator[UUID]:
-        """As kept."""
-        return self.kept.marked_since(at)
-
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """Nothing is whole that was counted while another width was marked."""
         book = self.kept.of_mailbox(mailboxid)
         if book.whole_at is not None and book.whole_at < self.since:
             return replace(book, whole=False)
         return book
-
-    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """As kept."""
-        self.kept.counted(mailboxid, sums, began)
 
     def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
         """As kept; chunks that differ, though nobody has marked them, are in doubt."""
@@ -148,9 +130,7 @@ class WatchedTallies:
             f"events were lost: chunk {doubt.chunk} of mailbox {doubt.mailboxid} has changed, and"
             " none has told of it"
         )
-        log.error("%s; memory begins anew", why)
-        self.lost(why)  # first: once nobody watches, it is not told again
-        self.lineage.stop_watching()
+        self.lost(why)
 
 
 def unmarked(

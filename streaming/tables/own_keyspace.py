@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
+from checkpoints import losses
 from checkpoints.cassandra import (
     CassandraJournal,
     CassandraLineage,
@@ -16,7 +17,6 @@ from checkpoints.cassandra import (
     Store,
 )
 from checkpoints.clock import now_micros
-from checkpoints.losses import Loss
 from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
 from reconcilers.declared.capture import rests_on
 from reconcilers.words.errors import Misconfigured, Refused
@@ -96,10 +96,11 @@ def end_memory(store: Store, why: str) -> None:
 
     Raises `Unreachable`, `Refused`.
     """
-    log.error("changes may have been missed: %s; memory begins anew", why)
-    with suppress(Refused):  # an empty keyspace has no table of losses
-        CassandraLosses(store).record(Loss(now_micros(), why))
-    CassandraLineage(store).stop_watching()  # last: what rests on no memory is not ended again
+    lineage = CassandraLineage(store)
+    try:
+        losses.end_memory(lineage, CassandraLosses(store), losses.Loss(now_micros(), why))
+    except Refused:  # an empty keyspace has no table of losses
+        lineage.stop_watching()
 
 
 def end_memory_of(store: Store, tables: Collection[str], why: str) -> bool:

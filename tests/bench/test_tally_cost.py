@@ -116,6 +116,7 @@ def _cost(settings: Settings, keyspace: str, mailboxid: UUID, size: int) -> tupl
         truth=truth,
         lineage=lineage,
         tallies=tallies,
+        watched=tallies,
         clock=now_micros,
         width=WIDTH,
         slack=0,

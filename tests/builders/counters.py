@@ -269,9 +269,10 @@ class Bench:
             self.tables,
             self.tables,
             self.lineage,
-            self.tallies,
-            self.clock,
-            WIDTH,
+            tallies=self.tallies,
+            watched=self.tallies,
+            clock=self.clock,
+            width=WIDTH,
             slack=DELAY // 2,
             open=self.open_messages,
         )

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
+from checkpoints.losses import Loss, end_memory
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.tally import Sum, Sums, Tally
 from reconcilers.rows.finding import Finding, State
@@ -38,6 +39,7 @@ from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker
 from tests.builders.permits import nothing_paused
+from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.property.faults import CrashError
 from tests.property.mail import FAMILY, SECOND, time_uuid
 from tests.property.tallies import FAMILIES, WIDTH, Climate, RowKey, Weather, World
@@ -115,7 +117,8 @@ class Instance:
             lists=self.ports,
             truth=self.ports,
             lineage=world.lineage,
-            tallies=tallies,
+            tallies=tallies.kept,
+            watched=tallies,
             clock=clock,
             width=WIDTH,
             slack=world.climate.delay // 2,
@@ -178,8 +181,13 @@ class Instance:
             frontier=self.ports,
             clock=clock,
             rules=LossRules(slack=delay // 2, expiries=delay),
-            lost=lambda _why: self.counts.update(["loss proven"]),
+            lost=self._lost,
         )
+
+    def _lost(self, why: str) -> None:
+        world = self.ports.world
+        self.counts.update(["loss proven"])
+        end_memory(world.lineage, MemoryLosses(), Loss(world.now, why))
 
     def _marked(self) -> list[UUID]:
         return list(self.ports.world.tallies.marked_since(self.ports.world.now - HOUR))

@@ -8,7 +8,7 @@ from functools import partial
 from checkpoints.cassandra import CassandraLosses, CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
-from checkpoints.losses import Loss
+from checkpoints.losses import Loss, end_memory
 from checkpoints.tallies import marks_begin
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
@@ -140,11 +140,12 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
 
 def _lost(opened: OpenedStream, why: str) -> None:
     opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc()
-    CassandraLosses(opened.store).record(Loss(now_micros(), why))
+    lineage, loss = opened.job.connections().lineage, Loss(now_micros(), why)
+    end_memory(lineage, CassandraLosses(opened.store), loss)
 
 
 def _counting(
-    opened: OpenedStream, tables: CounterTables, tallies: WatchedTallies
+    opened: OpenedStream, tables: CounterTables, watched: WatchedTallies
 ) -> MailboxCounter:
     """Counts mailboxes; reads the truth within the budget of counting, not of the stream."""
     settings, family, ours = opened.settings, opened.job.family, opened.job.connections()
@@ -156,7 +157,8 @@ def _counting(
         lists=tables,
         truth=truth,
         lineage=ours.lineage,
-        tallies=tallies,
+        tallies=ours.tallies,
+        watched=watched,
         clock=now_micros,
         width=settings.tally.chunk,
         slack=to_micros(settings.stream.delay) // 2,

@@ -10,6 +10,7 @@ from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA, QUOTA_CURR
 from reconcilers.declared.tally import Sum
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.rows.finding import State
+from reconcilers.words.errors import Soon
 from reconcilers.words.model import Kind
 from streaming.counters.correct import Conclusion
 from tests.builders.counters import A_NODE_IS_DOWN, BOB, FAMILIES, OF_BOB, OTHER, Bench, K, message
@@ -87,5 +88,6 @@ def test_a_quota_row_that_goes_before_its_correction_is_not_made() -> None:
     bench = Bench().with_wrong_quota(size=300)
     bench.tables.rows[CURRENT_QUOTA.name, str(BOB)] = None
     looked = Conclusion(frozenset({MAILBOX}), 0, {Sum.COUNT: -2})
-    bench.correcting.correct(OF_BOB, looked, None)
+    with pytest.raises(Soon):
+        bench.correcting.correct(OF_BOB, looked, None)
     assert bench.tables.added == []

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
 
+from checkpoints.losses import Loss, end_memory
 from reconcilers.declared.tally import Sum, Sums
-from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.counters.unmarked import MOST_DOUBTS, LossRules, WatchedTallies
 from tests.builders.counters import Bench, CanariesByHand, message
 from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, MAILBOX, NOW
+from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryTallies
 
@@ -33,7 +33,7 @@ class Desk:
     kept: MemoryTallies = field(default_factory=MemoryTallies)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     canaries: CanariesByHand = field(default_factory=CanariesByHand)
-    lost: list[str] = field(default_factory=list)
+    losses: MemoryLosses = field(default_factory=MemoryLosses)
     tallies: WatchedTallies = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class Desk:
             self.canaries,
             lambda: self.now,
             LossRules(SLACK, EXPIRIES),
-            self.lost.append,
+            lambda why: end_memory(self.lineage, self.losses, Loss(self.now, why)),
         )
         self.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, self.now - HOUR)
 
@@ -65,8 +65,9 @@ class Desk:
 
     def ended(self) -> bool:
         """Whether memory has ended, and was said to."""
-        assert bool(self.lost) == (self.lineage.watching() is None)
-        return bool(self.lost)
+        lost = bool(self.losses.since(0))
+        assert lost == (self.lineage.watching() is None)
+        return lost
 
 
 @pytest.fixture
@@ -129,14 +130,15 @@ def test_what_expires_has_time_to_be_marked(desk: Desk) -> None:
     assert not desk.ended()
 
 
-def test_a_loss_that_could_not_be_told_ends_no_memory_untold(desk: Desk) -> None:
-    """It is told first: once nobody watches, nobody would tell it any more."""
-    desk.tallies.lost = unreachable
+def test_a_loss_that_could_not_be_recorded_ends_no_memory(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is recorded first: while lineage watches, the loss is proven again."""
     desk.count(chunk0=TWO)
-    with suppress(Unreachable):
+    with monkeypatch.context() as broken:
+        broken.setattr(desk.losses, "record", unreachable)
         desk.wait()
-    assert desk.lineage.watching() is not None
-    desk.tallies.lost = desk.lost.append
+        assert desk.lineage.watching() is not None
     desk.wait()
     assert desk.ended()
 
@@ -166,7 +168,7 @@ def test_what_was_counted_after_a_whole_count_began_may_be_newer_and_proves_noth
     desk.now += HOUR
     desk.kept.mark({MAILBOX: [0]}, desk.now)
     desk.now += SLACK + 1
-    desk.tallies.counted(MAILBOX, {0: TWO}, desk.now)
+    desk.kept.counted(MAILBOX, {0: TWO}, desk.now)
     desk.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, began)
     desk.wait()
     assert not desk.ended()
@@ -224,14 +226,6 @@ def test_of_the_same_width_it_is_believed(desk: Desk) -> None:
     assert desk.tallies.of_mailbox(MAILBOX).whole
 
 
-def test_all_else_is_as_it_is_kept(desk: Desk) -> None:
-    desk.tallies.mark({MAILBOX: [3]}, desk.now)
-    assert list(desk.tallies.marked_since(desk.now)) == [MAILBOX]
-    desk.tallies.counted(MAILBOX, {3: TWO}, desk.now)
-    assert desk.tallies.of_mailbox(MAILBOX) == desk.kept.of_mailbox(MAILBOX)
-    assert desk.tallies.marked_in_this_width_since(7) == desk.kept.marked_in_this_width_since(7)
-
-
 def test_a_whole_count_of_the_product_tells_of_a_lost_event(desk: Desk) -> None:
     bench = Bench()
     counting = bench.counting()
@@ -239,7 +233,7 @@ def test_a_whole_count_of_the_product_tells_of_a_lost_event(desk: Desk) -> None:
     bench.tallies.counted_whole(MAILBOX, {0: TWO}, bench.now - HOUR)
     desk.tallies.kept = bench.tallies
     bench.tables.hold(MAILBOX, message(1))
-    object.__setattr__(counting, "tallies", desk.tallies)
+    object.__setattr__(counting, "watched", desk.tallies)
     counting.anew([MAILBOX])
     desk.wait()
     assert desk.ended()

@@ -19,8 +19,8 @@ from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.outcome import Outcome
+from streaming.steps.parking import REFUSES
 from streaming.steps.recorder import LONGEST
-from streaming.steps.repair import WAITS
 from tests.builders import examining
 from tests.builders.examining import Stream, became, kind_of, stream
 from tests.builders.rows import (
