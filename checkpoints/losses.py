@@ -40,6 +40,6 @@ def end_memory(lineage: Lineage, losses: Losses, loss: Loss) -> None:
     The loss is recorded first: while lineage still watches, a failed call can be repeated. Raises
     `Retryable`, `Refused`.
     """
-    log.error("changes may have been missed: %s; memory begins anew", loss.why)
+    log.error("changes may have been missed: %s; lineage is reset", loss.why)
     losses.record(loss)
     lineage.stop_watching()

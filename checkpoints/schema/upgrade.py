@@ -190,7 +190,7 @@ def _refuse_beside_a_stream(store: SchemaStore, step: SchemaStep) -> None:
         if holder is not None:
             raise AlreadyRunning(
                 f"{step} copies rows, and a live stream on host {host} holds the lease {name}: stop"
-                " it first (of one that was killed, the lease ends by itself)"
+                " it first (the lease of a killed process expires)"
             )
 
 

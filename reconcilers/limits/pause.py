@@ -93,7 +93,7 @@ def in_doubt(why: str) -> Pause:
     return Pause(ALL, 0, OURSELVES, f"our keyspace is not as it was left: {why}")
 
 
-NO_PILOT = Pause(ALL, 0, ONLY_PILOT, "no pilot stands")
+NO_PILOT = Pause(ALL, 0, ONLY_PILOT, "no pilot runs")
 
 
 def without_pilot(pauses: Iterable[Pause], now: Micros) -> Iterator[Pause]:

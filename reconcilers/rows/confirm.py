@@ -162,7 +162,7 @@ def _too_early(
     if difference.kind is not Kind.EXTRA_ROW or seen.truths:
         return None
     if not _absence_is_settled(family, seen, moment):
-        return "absent from the truth, and no delete heard of: it may be on its way"
+        return "absent from the truth, and no delete was received: one may be in flight"
     if not _is_by_evidence(projection, seen):
         return None
     if may_be_unheard(family, seen, moment.heard_until, moment.delay):

@@ -146,7 +146,7 @@ def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
     row, rows = family.key[-1].label, family.key[-1].plural
     source, group = family.truth.source.label, family.group.label
     if not heard_since_written(family, seen, delay):
-        unheard = f"no delete of the {source} in this {group} was heard since"
+        unheard = f"no delete of the {source} in this {group} was received since"
         if seen.slot in seen.memory.known:
             return Report(
                 Kind.ABSENT_WITHOUT_DELETE,
@@ -191,7 +191,7 @@ def by_content(
             f"{several}; this one is still listed, and the content of {source} {ids}"
             " is gone: restore it by that id, from a backup",
         )
-    why = f"a delete of its {source} here was heard, and the {source}'s content is gone"
+    why = f"a delete of its {source} here was received, and the {source}'s content is gone"
     place = f"{family.listing.name}: {family.place(seen.slot)}"
     return Repair(Difference(Kind.EXTRA_ROW), f"{place} is not in the truth; {why}", True)
 
@@ -206,7 +206,7 @@ def _one_delete_took_several(family: Family, seen: Seen, delay: Micros) -> str |
     if memory.complete_at is None and seen.slot in memory.lost_before:
         return (
             f"changes may have been missed since this {row} was read, so one delete may have taken"
-            f" other {rows} of the {source} here of which nobody knows"
+            f" other {rows} of the {source} here that are not known"
         )
     return None
 

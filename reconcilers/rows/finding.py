@@ -13,7 +13,7 @@
     (observe mode)   ─▶ observed ─▶ healed
     (systematic)     ─▶ held     ─▶ healed           one for many rows; swept when accepted
     (rows of the past)▶ reported ─▶ healed           one for many rows; swept when accepted
-    (a person)       ─▶ undoing  ─▶ undone            the before-image stands; its key is on hold
+    (a person)       ─▶ undoing  ─▶ undone            the before-image is back; its key is on hold
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class HandOver:
         return runs
 
     def revisit(self) -> None:
-        """Hand over what was left unresolved: memory is whole now."""
+        """Hand over what was left unresolved: lineage is complete now."""
         names = self.family.names
         self.publish(
             [

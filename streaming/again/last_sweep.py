@@ -25,7 +25,7 @@ def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
     others = "were never compared" if since is None else f"were last compared after {iso(since)}"
     return (
         f"a sweep of {iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"
-        f" ended; the others {others}; one that was stopped goes on with `reconcile sweep --resume`"
+        f" ended; the others {others}; a stopped one continues with `reconcile sweep --resume`"
     )
 
 

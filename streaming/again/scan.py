@@ -3,7 +3,7 @@
 =============  ====================================================================================
 table          what is compared
 =============  ====================================================================================
-the listing,   where memory is whole: each row with memory and the indexes; what its truth must say
+the listing,   where lineage is complete: each row with lineage and indexes; what its truth must say
 ahead          is noted (`compared.py`)
 the truth      each row with what was noted of its source; of any other with the listing and the
                indexes at its slot, and remembered

@@ -1,4 +1,4 @@
-"""When the stream sweeps by itself: where memory is not whole, and every so many days. Pure."""
+"""When the stream sweeps by itself: where lineage is not complete, and every so many days. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from reconcilers.words.model import Micros
 
 DAY: Micros = to_micros(86_400)
 """So long after one that did not make memory whole the next is begun."""
-NOT_WHOLE = "what was before memory began, or was lost, is not known"
+NOT_WHOLE = "changes from before lineage began, or that were lost, are not known"
 TIME_HAS_COME = "sweep.every_days"
 
 
 @dataclass(frozen=True, slots=True)
 class SweepSchedule:
-    """``when_needed``: where memory is not whole. ``every`` is µs, None for never; D is ``delay``.
+    """``when_needed``: if lineage is incomplete. ``every`` is µs, None for never; D is ``delay``.
 
     Memory is not whole after the first start on a keyspace with a past, and after every loss.
     """

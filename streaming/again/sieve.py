@@ -41,7 +41,7 @@ class SuspectSink(Protocol):
         """Wait until what was handed over is settled; False where nobody does that now."""
 
     def revisit(self) -> None:
-        """Hand over what was left unresolved: memory is whole now."""
+        """Hand over what was left unresolved: lineage is complete now."""
 
 
 @dataclass(slots=True)

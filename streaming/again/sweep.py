@@ -1,6 +1,6 @@
 """A sweep: every row of the truth, then of the listing and each index, range of tokens by range.
 
-Where memory is whole the listing is read ahead of all: what it finds right there the truth's scan
+If lineage is complete the listing is read first: what it finds right there the truth's scan
 does not ask for again. That finds and settles nothing; a sweep that is killed goes on without it.
 
 ::
@@ -10,7 +10,7 @@ does not ask for again. That finds and settles nothing; a sweep that is killed g
 
 A range is done when its suspects are handed over, or left, so what was under way at a crash is gone
 through once more, with what waits in the sieve, and nothing else. When the whole truth has been
-read, and what was found in it is settled, all of it is remembered: memory is whole. When the
+read, and what was found in it is settled, all of it is remembered: lineage is complete. When the
 listing has been read, too, it is known of which messages there are rows that the truth has not.
 """
 
@@ -66,7 +66,7 @@ class Interrupted(Exception):
 
 @dataclass(slots=True)
 class SweepResult:
-    """What a sweep has gone through. ``memory`` says why memory is not whole now, None if it is.
+    """What a sweep has gone through. ``memory`` says why lineage is incomplete, None if it is not.
 
     ``systematic`` are the differences that one finding tells of, a line each. ``unreadable`` counts
     the rows that were found and could not be looked at.
@@ -98,9 +98,9 @@ class SweepMark:
 
     def _why(self, watching: Watching | None, sweep: SweepRecord) -> str | None:
         if watching is None:
-            return "it is not known since when every change has been heard"
+            return "it is not known since when every change was received"
         if watching.sweeps_count_from(self.delay) > sweep.began_at:
-            return "memory has begun, or a loss was noticed, since this sweep began: sweep again"
+            return "lineage was reset, or a loss was found, since this sweep began: sweep again"
         return None
 
     def set(self, sweep: SweepRecord, at: Micros) -> str | None:
@@ -114,7 +114,7 @@ class SweepMark:
             self.lineage.mark_swept(at, watching.since)
             why = self.refused(sweep)
         if why is None:
-            log.info("the whole truth has been read: memory is whole")
+            log.info("the whole truth has been read: lineage is complete")
         return why
 
     def set_listed(self, sweep: SweepRecord, at: Micros) -> None:
@@ -278,7 +278,11 @@ def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
 
 
 def _outcome(found: SweepResult) -> str:
-    whole = "memory is whole" if found.memory is None else f"memory is not whole: {found.memory}"
+    whole = (
+        "lineage is complete"
+        if found.memory is None
+        else f"lineage is not complete: {found.memory}"
+    )
     if found.memory is None and not found.is_all:
         whole += f", but {LISTING_NOT_KNOWN}"
     unread = f", {len(found.unread)} ranges unread" if found.unread else ""

@@ -61,7 +61,7 @@ class MemoryReport:
     def tell(self, why: Hindrance | None) -> None:
         """Show why memory has not begun, None if it has; each reason is logged once."""
         if why is not None and why is not self._told:
-            log.info("memory has not begun: %s", why.value)
+            log.info("lineage has not begun: %s", why.value)
         self._told = why
         for each in Hindrance:
             self.metrics.no_memory.labels(each.name.lower()).set(each is why)
@@ -144,7 +144,7 @@ class MemoryWatch:
         captured = self.tables.captured()
         if captured is not None and self.tables.watched() == awaited.watched:
             self.lineage.watch_from(self.clock(), captured)
-            log.info("memory has begun: every change is heard from now on")
+            log.info("lineage has begun: every change is received from now on")
             self.report.tell(None)
         self._awaited = None
 
@@ -156,7 +156,7 @@ class MemoryWatch:
 
 def _why(before: str, now: str | None) -> str:
     if not before:
-        return "it is not known how they were captured when memory began"
+        return "it is not known how they were captured when lineage began"
     if now is None:
         return Hindrance.NOT_CAPTURED.value
-    return "a watched table was made anew or altered"
+    return "a watched table was recreated or altered"

@@ -84,7 +84,7 @@ class FrontierWatch:
         places = list(places)
         self.frontier.keep(self._ours(places))
         for span in self.frontier.hear(echoes, self._now):
-            log.error("events may be lost: %s; what memory says of before counts no more", span)
+            log.error("events may be lost: %s; lineage from before is not used any more", span)
             self.metrics.lost_spans.labels(span.lane[0]).inc()
             self._untold.append(span)
         if self._untold:

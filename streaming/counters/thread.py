@@ -68,7 +68,7 @@ class CountingThread:
 
     def _begins_anew(self, stop: Event, pause: float) -> bool:
         self.metrics.tally_restarts.inc()
-        log.error("counting begins anew in %d s: its thread has ended by a fault", round(pause))
+        log.error("counting restarts in %d s: its thread has ended by a fault", round(pause))
         while not stop.wait(pause):
             try:
                 self._loop = self.build()

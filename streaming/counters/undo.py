@@ -24,7 +24,7 @@ from reconcilers.words.model import Row
 from streaming.counters.ports import AddTables
 from streaming.steps.undo import Undoing, Undone
 
-NOT_KNOWN = "nobody knows whether the correction was applied: it is looked at again by itself"
+NOT_KNOWN = "whether the correction was applied is not known: it is looked at again automatically"
 AGAIN = "another correction, or an undo, was sent since"
 GONE = "there is no such counter any more"
 Clock = Callable[[], int]

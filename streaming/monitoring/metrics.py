@@ -111,7 +111,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("tally_looks", Counter, "tally_looks", "Looks at counters", ("tally", "outcome")),
     ("tally_waiting", Gauge, "tallies_waiting", "Counters that are due to be looked at", ()),
     ("tally_turn", Gauge, "tally_turn_timestamp_seconds", "When the counting thread lived", ()),
-    ("tally_restarts", Counter, "tally_restarts", "Times that counting began anew", ()),
+    ("tally_restarts", Counter, "tally_restarts", "Times that counting restarted", ()),
     ("sweep_faults", Counter, "sweep_faults", "Sweeps of the stream that a defect ended", ()),
 )
 

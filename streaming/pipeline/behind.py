@@ -65,7 +65,7 @@ class BehindWatch:
         """Why the stream is behind, None if it is not; shown in the log and by a metric."""
         why = why_behind(heard, self.clock(), self.longest, self.skew)
         if why is not None and not self._is:
-            log.info("removals that rest on memory wait: %s", why)
+            log.info("removals that rest on lineage wait: %s", why)
         if why is None and self._is:
             log.info("the stream is not behind any more: nothing waits for it")
         self._is = why is not None

@@ -34,7 +34,7 @@ from streaming.topics import stream_options
 
 log = logging.getLogger("reconciler")
 
-GIVEN_UP = "looked at in vain"
+GIVEN_UP = "given up"
 """The reason of a dead letter that may be a good record: `SliceFailures`."""
 FEW = 20
 """This many suspects, at about 10 ms each, take as long as a Spark job on two workers."""
@@ -182,7 +182,7 @@ class FamilyQuery:
     def _give_up(self, piece: Slice) -> None:
         """Make a dead letter of a record that holds up all others although Cassandra answers."""
         ((topic, partition), (offset, _)) = next(iter(piece.ranges.items()))
-        log.error("%s/%s@%s is looked at in vain: a dead letter", topic, partition, offset)
+        log.error("%s/%s@%s is given up: a dead letter", topic, partition, offset)
         place = {"topic": topic, "partition": partition, "offset": offset}
         self.job.keep_dead_letters([{**place, "reason": GIVEN_UP, "raw": None}])
         self.decisions.ended(BatchLook(bad=Counter({GIVEN_UP: 1})), piece)

@@ -113,7 +113,7 @@ class StartingPoint:
         beginnings = self.kafka.beginning_offsets(self.topics)
         empty = [topic for topic in self.topics if not beginnings.get(topic)]
         if empty:
-            raise Unreachable(f"Kafka tells no partitions of {', '.join(empty)} right now")
+            raise Unreachable(f"Kafka reports no partitions of {', '.join(empty)} right now")
         return flat(beginnings)
 
     def ids(self) -> KafkaIds:
@@ -130,7 +130,7 @@ class StartingPoint:
         began = self._ids or now
         anew = other_than(began, now)
         if anew:
-            raise EventsLost(f"made anew while they were read: {', '.join(anew)}")
+            raise EventsLost(f"recreated while they were read: {', '.join(anew)}")
         self._ids = KafkaIds(began.cluster or now.cluster, {**now.topics, **began.topics})
 
     def _known(
@@ -150,7 +150,7 @@ class StartingPoint:
                 self.other.heard(other.heard)
                 return other, others
         if own is None and any(beginnings.values()):
-            log.warning("Kafka no longer holds the first events: what they told is not known")
+            log.warning("Kafka no longer holds the first events: their changes are not known")
             self.events_lost(beginnings.keys())
         return own, gone
 
@@ -169,7 +169,7 @@ class StartingPoint:
             elif ids.cluster in anew:
                 yield place, f"{topic}/{number} from {settled} on: this is another Kafka cluster"
             elif topic in anew:
-                yield place, f"{topic}/{number} from {settled} on: the topic was made anew"
+                yield place, f"{topic}/{number} from {settled} on: the topic was recreated"
             elif settled < beginnings[place]:
                 last = beginnings[place] - 1
                 yield place, f"{topic}/{number} {settled}–{last}: Kafka's retention has passed"

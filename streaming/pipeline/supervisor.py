@@ -175,7 +175,7 @@ class QuerySupervisor:
                     raise
         self.query.end()
         self.measurements.commit()
-        log.info("stopped; the next start goes on after what is settled")
+        log.info("stopped; the next start continues after the settled offsets")
 
     def _begin(self) -> None:
         """Start after the settled offsets, those of another process or of a query with lost events.

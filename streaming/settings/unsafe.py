@@ -66,7 +66,7 @@ def dangers(settings: Settings) -> Iterator[str]:
             " stream.delay: a repair may arrive after the look that is to verify it"
         )
     if tally.projections and tally.looks < FEWEST_LOOKS:
-        yield f"tally.looks is {tally.looks}: one look cannot tell an error from what is under way"
+        yield f"tally.looks is {tally.looks}: one look cannot tell an error from a write in flight"
     if tally.projections and tally.max_update_lag < SHORTEST_LAG:
         yield (
             f"tally.max_update_lag is {tally.max_update_lag:g} s: James writes counters later"

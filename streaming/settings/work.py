@@ -103,7 +103,7 @@ class RepairSettings(Section):
     )
     only_pilot: bool = Field(
         default=False,
-        description="nothing is written, counters included, while no `reconcile pilot` stands",
+        description="nothing is written, counters included, while no `reconcile pilot` runs",
     )
     allow_unsafe_settings: bool = Field(
         False, description="repair even with settings that take a guard away; for tests"
@@ -144,7 +144,9 @@ class TallySettings(Section):
         " backlog of his event bus; a quota that has not stood still for so long is not corrected",
     )
     looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
-    chunk: Count = Field(1000, description="UIDs counted together; another value: all anew")
+    chunk: Count = Field(
+        1000, description="UIDs counted together; if it changes, all are counted again"
+    )
     rows_per_second: Count = Field(5_000, description="most rows read per second to be counted")
     after_outage: Seconds = Field(
         600.0, description="no correction while a node is down, nor this long after"
@@ -174,7 +176,7 @@ class SweepSettings(Section):
     rows_per_second: Count = Field(5_000, description="most rows read per second, all together")
     when_needed: bool = Field(
         default=True,
-        description="the stream sweeps by itself after its first start, and after each loss",
+        description="the stream sweeps automatically after its first start, and after each loss",
     )
     every_days: int = Field(0, ge=0, description="and so many days after the last; 0: never")
 

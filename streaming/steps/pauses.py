@@ -91,7 +91,9 @@ class PauseWatch:
                 owner = self.owner(mailbox)
             except Refused as refused:
                 log.warning(
-                    "mailbox %s is outside the pilot, whoever's it is: %s", mailbox, refused
+                    "mailbox %s is outside the pilot, since its owner cannot be read: %s",
+                    mailbox,
+                    refused,
                 )
                 owner = None
             self._owners[mailbox] = now, owner

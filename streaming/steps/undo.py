@@ -26,8 +26,8 @@ from reconcilers.words.model import Kind, Micros, Row, Slot
 from streaming.steps.own_deletes import RememberedWrites
 from streaming.steps.ports import WriteTables
 
-BEFORE = "the before-image stands"
-NOT_SEEN = "written, but something newer stands there: that stays"
+BEFORE = "the before-image is back"
+NOT_SEEN = "written, but something newer is there: it stays"
 
 
 class UndoTables(WriteTables, Protocol):

@@ -54,7 +54,7 @@ class Lanes:
         if told and told != self.partitions:
             self.partitions, self._since = told, self.clock()
         if not self.partitions:
-            raise Unreachable(f"Kafka tells no partitions of {self.topic} right now")
+            raise Unreachable(f"Kafka reports no partitions of {self.topic} right now")
         self._asked_at = self.clock()
 
 

@@ -89,7 +89,7 @@ class Watcher:
         until = time.monotonic() + BOOTSTRAP_MS / 1000
         while unknown := self.missing(absent):
             if time.monotonic() > until:
-                raise Unreachable(f"created, but not told of by Kafka: {', '.join(unknown)}")
+                raise Unreachable(f"created, but not reported by Kafka: {', '.join(unknown)}")
             time.sleep(0.1)
 
     def partitions(self, topic: str) -> list[int]:

@@ -167,7 +167,7 @@ def truth_of(mailboxid: UUID, each: Listed, **cells: Value) -> Row:
 class Bench:
     """The watch of one installation: mailbox `MAILBOX` of user bob, two messages, one unseen.
 
-    Its counters are right, and its memory is whole. ``trouble`` says why nobody may correct.
+    Its counters are right, and its lineage is complete. ``trouble`` says why nobody may correct.
     ``steady`` is what a clock that nobody sets shows, where it is another than ``now``; ``lag`` how
     late a counter may be written (s), 0 for within the delay.
     """

@@ -179,7 +179,7 @@ class Stream:
             self._process = None
 
     def died(self) -> int | None:
-        """Its exit code once it has ended by itself, None while it runs."""
+        """Its exit code once it has ended unexpectedly, None while it runs."""
         return self._process.poll() if self._process is not None else None
 
     def _alive(self) -> bool:

@@ -118,7 +118,7 @@ def test_what_the_agent_skips_after_a_column_was_added_is_swept(sweeping: Restar
     assert "has extra" in last_line(stream)
     swept = len(stream.said(WHOLE))
     stream.start()
-    until("memory begins anew", lambda: stream.said("a watched table was made anew or altered"))
+    until("memory begins anew", lambda: stream.said("a watched table was recreated or altered"))
     until("everything is swept again", lambda: len(stream.said(WHOLE)) > swept)
     sweeping.await_convergence()
     (row,) = place.session.execute(

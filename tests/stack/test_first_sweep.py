@@ -100,8 +100,8 @@ def swept(past: Past) -> Answer:
 
 def test_memory_is_whole(past: Past, swept: Answer) -> None:
     assert swept.returncode == 0, swept.stdout + swept.stderr
-    assert "memory is whole" in swept.stdout
-    assert "memory is whole" in past.scene.command("status").stdout
+    assert "lineage is complete" in swept.stdout
+    assert "lineage is complete" in past.scene.command("status").stdout
 
 
 def test_what_names_no_message_is_removed(past: Past, swept: Answer) -> None:

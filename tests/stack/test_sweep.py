@@ -113,7 +113,7 @@ def test_it_says_what_became_of_each_kind(swept: Answer) -> None:
     assert "messages: differing_cells: 2 seen: 2 repaired" in swept.stdout
     assert "messages: extra_row: 1 seen: 1 " in swept.stdout
     assert "deleted_uids: extra_row: 1 seen: 1 repaired" in swept.stdout
-    assert "memory is whole" in swept.stdout
+    assert "lineage is complete" in swept.stdout
     assert "imapuidtable: 8 of 8 ranges" in swept.stderr
 
 
@@ -153,17 +153,17 @@ def test_what_cannot_be_swept_is_told_in_a_line(
 @pytest.mark.long(part="sweeps")
 def test_what_was_lost_is_swept_for_by_the_stream_itself(sweeping: Scene) -> None:
     scene, right, missing = sweeping, Place(), Place()
-    until("its first sweep has ended", lambda: scene.stream.said("memory is whole"))
+    until("its first sweep has ended", lambda: scene.stream.said("lineage is complete"))
     captured(scene, "false")
     until("memory has ended", lambda: scene.stream.said("changes may have been missed"))
     scene.write_both(right, cells())
     scene.write_truth(missing, cells())
     captured(scene, "true")
     until("it is found and repaired", lambda: scene.agrees(missing))
-    until("memory is whole again", lambda: len(ends(scene)) > 1)
+    until("lineage is complete again", lambda: len(ends(scene)) > 1)
     told = scene.command("status").stdout
     assert "last swept " in told
-    assert "memory is whole" in told
+    assert "lineage is complete" in told
     again = scene.command("sweep", "--resume")
     assert "no sweep is left to go on with" in again.stderr
 

@@ -173,7 +173,7 @@ def holding(raw: Path, ids: Iterable[bytes]) -> list[Path]:
 def test_everything_was_read_and_is_remembered(swept: Swept) -> None:
     told = swept.answer.stdout
     assert int(told.split()[0]) > 2 * MESSAGES
-    assert "memory is whole" in told
+    assert "lineage is complete" in told
     assert "not read" not in told
 
 

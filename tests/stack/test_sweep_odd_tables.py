@@ -55,7 +55,7 @@ def sweeps_count(scene: Scene) -> bool:
 def test_empty_tables_are_swept(empty: Scene) -> None:
     answer = empty.succeed("sweep")
     assert answer.stdout.startswith("0 rows were compared, 0 suspects found")
-    assert "memory is whole" in answer.stdout
+    assert "lineage is complete" in answer.stdout
     for table in ("imapuidtable", "messageidtable", "messagedeleted"):
         assert f"{table}: 8 of 8 ranges" in answer.stderr
 
@@ -93,7 +93,7 @@ def test_its_bar_is_shown_by_a_terminal_without_utf_8(empty: Scene) -> None:
     os.close(ours)
     told = shown.decode("ascii")
     assert "messageidtable" in told
-    assert "memory is whole" in told
+    assert "lineage is complete" in told
     assert "Traceback" not in told
 
 
@@ -258,7 +258,7 @@ def test_what_cannot_be_read_is_told_and_memory_is_not_whole(
     for table in ("imapuidtable", "messageidtable"):
         lines = [each for each in swept.stdout.splitlines() if f"not read: {table}, " in each]
         assert len(lines) == 1, swept.stdout
-    assert "memory is not whole: 1 ranges of tokens cannot be read" in swept.stdout
+    assert "lineage is not complete: 1 ranges of tokens cannot be read" in swept.stdout
 
 
 def test_everything_beside_it_is_compared_and_repaired(poisoned: Poisoned, swept: Answer) -> None:

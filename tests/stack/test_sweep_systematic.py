@@ -125,7 +125,7 @@ def test_one_finding_tells_of_all_of_them_and_none_is_repaired(
     assert "rows of messages that were compared (40 %)" in sentence
     assert "`reconcile findings --accept 00000000-0000-1000-8000-000000000000/-" in sentence
     assert "systematic: differing_cells in threadid: " in first.stdout
-    assert "memory is whole" in first.stdout
+    assert "lineage is complete" in first.stdout
     assert upgraded.without_thread() == OLD
     assert not upgraded.told_one_by_one()
     assert " 1 systematic" in upgraded.scene.command("status").stdout

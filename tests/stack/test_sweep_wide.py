@@ -137,7 +137,7 @@ class Sweep:
         return self.process.poll() is None
 
     def end(self) -> tuple[int, str]:
-        """Its exit code and what it said, once it has ended by itself."""
+        """Its exit code and what it said, once it has ended unexpectedly."""
         out, error = self.process.communicate()
         return self.process.returncode, out + error
 
@@ -177,7 +177,7 @@ def test_a_wide_partition_takes_no_more_memory_and_holds_up_nothing(wide: Wide) 
         assert code == 0, told
         assert last.watch.rss - narrow < MIB_MORE
     assert f"{TABLES[0]}: {RANGES} of {RANGES} ranges" in told
-    assert "memory is whole" in told
+    assert "lineage is complete" in told
 
 
 def test_what_is_wrong_there_is_repaired(wide: Wide) -> None:

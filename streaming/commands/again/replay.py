@@ -197,7 +197,7 @@ class AskedOffsets:
         if anew:
             raise Misconfigured(
                 f"bookmark {bookmark.name} is of other topics: {', '.join(anew)}"
-                f" was made anew since; {COMPARE}"
+                f" was recreated since; {COMPARE}"
             )
         return {place: bookmark.settled.get(place, 0) for place in ends}
 

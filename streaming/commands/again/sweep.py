@@ -89,7 +89,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         if record is None:
             print("stopped before it began")
         elif found is None:
-            print("stopped: `reconcile sweep --resume` goes on from here")
+            print("stopped: `reconcile sweep --resume` continues from here")
         else:
             print("\n".join([*told_of(found), "stopped: what was found waits for the stream"]))
         return stop.code
@@ -140,7 +140,7 @@ def record_of(
         left = left_of(made.sweeps, family)
         why = made.mark.refused(left)
         if why is not None:
-            print(f"it will not make memory whole: {why}", file=sys.stderr)
+            print(f"it will not make lineage complete: {why}", file=sys.stderr)
         return left
     who = arguments.who or getpass.getuser()
     record = SweepRecord(now_micros(), who, arguments.reason, family.names, settings.sweep.ranges)

@@ -202,12 +202,12 @@ def _end_memory(cluster: Cluster, settings: CassandraSettings, off: set[str]) ->
         ended = end_memory_of(cluster.store(settings), off, "change capture is turned off or on")
     except Refused as refused:
         print(
-            f"look     memory could not be ended: {refused}; where a stream has run before, start"
+            f"look     lineage could not be reset: {refused}; where a stream has run before, start"
             " the next one with --events-lost"
         )
         return
     if ended:
-        print("done     memory has ended: it begins anew with the stream", flush=True)
+        print("done     lineage is reset: it begins again with the stream", flush=True)
 
 
 # --- --off ----------------------------------------------------------------------------------------

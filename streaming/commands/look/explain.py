@@ -126,7 +126,7 @@ class ExplainDesk:
         if self._is_mailbox(number):
             return self._mailbox(number)
         raise Misconfigured(
-            f"{what}: neither truth, memory nor content has such a message, and no mailbox is"
+            f"{what}: neither truth, lineage nor content has such a message, and no mailbox is"
             " named so (MESSAGEID, MAILBOXID, or MAILBOXID UID)"
         )
 
@@ -143,7 +143,7 @@ class ExplainDesk:
         if not places:
             head += [f"  content: {self._content(message)}", "  no place has it, or ever had it"]
         if len(places) > MOST_PLACES:
-            head.append(f"  the first {MOST_PLACES} are told; name MAILBOXID UID for another")
+            head.append(f"  the first {MOST_PLACES} are shown; name MAILBOXID UID for another")
         return Explained([*head, *found.lines], found.objects)
 
     def _places(self, asked: Iterable[tuple[Slot, tuple[KeyValue, ...]]], days: int) -> Explained:

@@ -132,7 +132,7 @@ def _memory_lines(memory: Remembered, around: Surroundings) -> Iterator[str]:
     since = around.watched_since
     heard = f"every change since {iso(since)}" if since else "it is not known since when"
     whole = f", the whole truth by {iso(around.swept_at)}" if around.swept_at else ", not whole"
-    yield f"  memory: heard {heard}{whole}"
+    yield f"  lineage: received {heard}{whole}"
     for entry in memory.entries:
         side = "in the truth" if entry.in_truth else "only in the projection"
         read = f", read with its whole partition {iso(entry.recorded_at)}"
@@ -140,10 +140,10 @@ def _memory_lines(memory: Remembered, around: Surroundings) -> Iterator[str]:
     for source, deletes in memory.truth_deletes.items():
         named = [at for times in deletes.by_slot.values() for at in times]
         for at in sorted({*deletes.ranges, *named}):
-            yield f"    a delete of {source} in the truth was heard, of {iso(at)}"
+            yield f"    a delete of {source} in the truth was received, of {iso(at)}"
     of_row = memory.projection_deletes
     for at in sorted(of_row.received):
-        yield f"    a delete of this projection row was heard, of {iso(at)}"
+        yield f"    a delete of this projection row was received, of {iso(at)}"
     if of_row.sent is not None:
         yield f"    the reconciler deleted this projection row at {iso(of_row.sent)}"
     heard_of = any(each.ranges or each.by_slot for each in memory.truth_deletes.values())
@@ -169,7 +169,7 @@ def _verdict_lines(each: ExplainedProjection, around: Surroundings) -> Iterator[
         told = f"{finding.kind} {finding.state} since {iso(finding.found_at)}"
         yield f"    open finding: {told}, {finding.attempts} attempts: {finding.told}"
         if finding.next_look is not None:
-            yield f"    looked at again by itself: {iso(finding.next_look)}"
+            yield f"    looked at again automatically: {iso(finding.next_look)}"
 
 
 def _consequence(each: ExplainedProjection, around: Surroundings) -> Iterator[str]:

@@ -233,10 +233,11 @@ def _iso(at: Micros | None) -> str | None:
 
 def _watched_text(since: str | None) -> str:
     if since is not None:
-        return f"every change has been heard since {since}"
+        return f"every change has been received since {since}"
     return (
-        "it is not known since when every change is heard: memory begins when every watched table"
-        " is captured and a stream has heard canaries of every node; `reconcile doctor` checks both"
+        "it is not known since when every change is received: lineage begins when every watched"
+        " table is captured and a stream has received canaries of every node; `reconcile doctor`"
+        " checks both"
     )
 
 
@@ -291,7 +292,7 @@ def _stream_text(stream: StreamStatus) -> Iterator[str]:
         age = f", the oldest is {stream.seconds:.0f} s old" if stream.seconds else ""
         yield f"  {stream.records} records are not settled yet{age}"
     for node, written in stream.canaries.items():
-        yield f"  node {node}: canaries up to {written} have come back"
+        yield f"  node {node}: canaries up to {written} were received"
     for each in stream.lag:
         if each.records is None:
             yield f"  {each.topic}/{each.partition}: nothing settled yet, ends at {each.end}"

@@ -180,7 +180,7 @@ class Reader:
         told = self._metrics.of(node)
         gaps = []
         if beans is None:
-            gaps.append(f"{node} tells nothing of lightweight transactions by table: {silent}")
+            gaps.append(f"{node} reports no lightweight transactions by table: {silent}")
         if told.compactions is None:
             gaps.append(f"compactions: GRANT SELECT ON TABLE {COMPACTIONS} TO {self._role}")
         latencies = beans.gauges if beans else {}

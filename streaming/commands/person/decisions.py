@@ -40,7 +40,7 @@ def _not_retried(finding: Finding) -> str | None:
         return "it is looked at by sweeps: `reconcile findings --accept`, then `reconcile sweep`"
     if finding.state in {State.STUCK, State.REPORTED} and finding.slot != WHOLE_TABLE:
         return None
-    return f"it is {finding.state.value}, not stuck: the stream looks at it by itself"
+    return f"it is {finding.state.value}, not stuck: the stream looks at it automatically"
 
 
 def _not_accepted(finding: Finding) -> str | None:

@@ -80,7 +80,7 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
     )
     does.add_argument("--on-hold", action="store_true", help="instead: the keys on hold")
     does.add_argument(
-        "--retry-dead-letters", action="store_true", help="publish their records once more"
+        "--retry-dead-letters", action="store_true", help="publish their records again"
     )
     does.add_argument(
         "--unused-flags",

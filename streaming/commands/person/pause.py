@@ -71,7 +71,7 @@ def pause(settings: Settings, arguments: argparse.Namespace) -> int:
     wanted = asked_for(arguments.what, arguments)
     pauses.begin(wanted)
     print(wanted.told)
-    print("what is found is held; `reconcile resume` lets it go on")
+    print("what is found is held until `reconcile resume`")
     return 0
 
 

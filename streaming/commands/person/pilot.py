@@ -44,7 +44,7 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--kind", action="append", default=[], type=one_of(kinds), metavar="KIND")
     until_or_for(parser).add_argument(
-        "--end", action="store_true", help="end the pilot: what was held outside comes back"
+        "--end", action="store_true", help="end the pilot: what was held outside is looked at again"
     )
     who_and_why(parser)
     parser.set_defaults(run=run)
@@ -73,7 +73,7 @@ def begin(pauses: Pauses, wanted: Pause) -> Iterator[str]:
     by = Resumed(wanted.asked_at, wanted.who, f"another pilot: {wanted.reason}")
     pauses.replace(list(_pilots(pauses)), wanted, by)
     yield wanted.told
-    yield "everything else is held; `reconcile pilot --end` lets it go on"
+    yield "everything else is held until `reconcile pilot --end`"
 
 
 def end(pauses: Pauses, by: Resumed) -> Iterator[str]:

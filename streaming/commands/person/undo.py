@@ -65,7 +65,7 @@ class UndoDesk:
         is given, or if a state is given.
         """
         if wanted.state is not None:
-            raise Misconfigured("--state: a repair is undone whatever its state is by now")
+            raise Misconfigured("--state: an undo does not depend on the state of a repair")
         if keys is None and wanted.since is None:
             raise Misconfigured("--undo --all needs --since: from when on repairs are undone")
         missing = set(keys or ())
@@ -212,7 +212,7 @@ def _meant(wanted: FindingFilter, family: Family, repair: Finding | str) -> Find
     if not replace(wanted, since=None, until=None).takes(family, repair):
         return None
     if wanted.until is not None and repair.tried_at >= wanted.until:
-        return "it was repaired once more after the time of --until"
+        return "it was repaired again after the time of --until"
     return repair
 
 

@@ -61,7 +61,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     made = keeper(settings, store)
     if arguments.begin_anew:
         made.begin_anew(_highest_heard(settings, store))
-        print("canaries begin anew: each node has one that is newer than any before")
+        print("canaries restart: each node has one that is newer than any before")
     else:
         run_canaries(settings.cassandra, made.run, stop)
     return 0
@@ -79,7 +79,7 @@ def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
     """Write canaries in a thread, unless another process does or their table is missing."""
     if not has_table(settings):
         log.warning(
-            "%s: no counter is corrected, and memory does not begin (`reconcile doctor --fix`)",
+            "%s: no counter is corrected, and lineage does not begin (`reconcile doctor --fix`)",
             _lacking(settings),
         )
         return

@@ -140,7 +140,7 @@ def _let_go(lease: Lease) -> None:
     try:
         lease.release()
     except (Retryable, Refused) as failed:
-        log.warning("the lease was not released, and ends by itself: %s", failed)
+        log.warning("the lease was not released, and will expire: %s", failed)
 
 
 def _alive(pid: int) -> bool:

@@ -56,7 +56,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--events-lost",
         action="store_true",
-        help="events from before now may be missing: memory begins anew",
+        help="events from before now may be missing: lineage is reset",
     )
     parser.set_defaults(run=run)
 

@@ -47,8 +47,8 @@ class Threads:
             raise SystemExit from failed  # of this thread: it has been logged
         else:
             if not self.stop.is_set():
-                log.critical("thread %s has ended by itself", name)
-                self._end(EndedItself(f"thread {name} has ended by itself"))
+                log.critical("thread %s has ended unexpectedly", name)
+                self._end(EndedItself(f"thread {name} has ended unexpectedly"))
 
     def _end(self, why: ReconcilerError) -> None:
         if not self.stop.is_set():  # else others end because of the first, or all as they are told

@@ -88,9 +88,9 @@ def accept(settings: Settings, own: OwnStores, by: Resumed) -> Iterator[str]:
     lasts = max((each for each in (newest, *found.values()) if each is not None), default=0)
     watching = CassandraLineage(own.store).watching()
     if why is not None and (watching is None or watching.since <= lasts):
-        told = f"our keyspace was lost or restored ({why}), taken as right by {by.who}: {by.reason}"
+        told = f"our keyspace was lost or restored ({why}), accepted by {by.who}: {by.reason}"
         end_memory(own.store, told)
-        yield "memory begins anew; a sweep makes it whole"
+        yield "lineage is reset; a sweep makes it complete"
     if not store.replace(found, next_of(found, newest, by.at)):
         raise Overloaded("our keyspace has changed meanwhile: nothing is accepted, ask again")
-    yield "it is taken as right from now on; a stream that waited for that goes on"
+    yield "it is accepted from now on; a stream that waited for that continues"

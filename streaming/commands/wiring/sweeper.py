@@ -46,10 +46,10 @@ def told_of(found: SweepResult) -> list[str]:
         for table, of, why in found.unread
     ]
     if found.memory is not None:
-        return [*told, f"memory is not whole: {found.memory}"]
+        return [*told, f"lineage is not complete: {found.memory}"]
     if not found.is_all:
         told.append(LISTING_NOT_KNOWN)
-    return [*told, "the whole truth is remembered: memory is whole"]
+    return [*told, "every truth row is recorded: lineage is complete"]
 
 
 @contextmanager

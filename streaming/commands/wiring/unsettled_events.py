@@ -33,7 +33,7 @@ class UnsettledEvents:
         for each in self._records:
             if names(each, slot, sources):
                 found = TABLE.search(each.value or b"")
-                table = found[1].decode() if found else "a table that is not told"
+                table = found[1].decode() if found else "an unknown table"
                 yield f"event {each.topic}/{each.partition}:{each.offset} of {table}"
         yield from self._told
 

@@ -275,9 +275,9 @@ def test_a_sign_of_a_gap_while_it_waits_makes_it_wait_anew(scene: Scene) -> None
 @pytest.mark.parametrize(
     ("before", "now", "why"),
     [
-        ("", AS_IT_IS, "it is not known how they were captured when memory began"),
+        ("", AS_IT_IS, "it is not known how they were captured when lineage began"),
         (AS_IT_IS, None, "CDC is off for a watched table, or the keyspace's writes are not dur"),
-        (AS_IT_IS, "imapuidtable=1@6", "a watched table was made anew or altered"),
+        (AS_IT_IS, "imapuidtable=1@6", "a watched table was recreated or altered"),
     ],
 )
 def test_why_it_ends_is_told(
@@ -306,7 +306,7 @@ def test_why_it_has_not_begun_is_told_once_and_when_it_ends_again(
         f"memory has not begun: {off}",
         f"memory has not begun: {none}",
         awaited,
-        "memory has begun: every change is heard from now on",
+        "lineage has begun: every change is received from now on",
         awaited,
     ]
 

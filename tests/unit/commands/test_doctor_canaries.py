@@ -122,7 +122,7 @@ def test_a_node_whose_canaries_come_back_within_the_usual_time_is_fine() -> None
 
 def test_a_node_that_nobody_heard_of_is_named() -> None:
     told = heard({"n1": NOW})
-    assert "no canary of 10.0.0.2 has ever come back" in told["10.0.0.2"]
+    assert "no canary of 10.0.0.2 was ever received" in told["10.0.0.2"]
     assert told["10.0.0.2"].startswith("problem")
 
 

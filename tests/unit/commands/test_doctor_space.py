@@ -31,7 +31,7 @@ ON_TWO = {"reconciler": {"class": "SimpleStrategy", "replication_factor": "2"}}
 def test_what_memory_takes_is_told_beside_what_there_is() -> None:
     (told,) = looked(space.memory_space, Sized())
     assert told.level is Level.OK
-    assert "memory of some 1,048,576 messages takes some 115 MiB on each node's disk" in told.what
+    assert "lineage of some 1,048,576 messages takes some 115 MiB on each node's disk" in told.what
     assert "takes 70,000 MiB or more" in told.what
 
 

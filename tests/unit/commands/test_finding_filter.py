@@ -261,6 +261,6 @@ def test_what_waits_for_the_stream_may_be_accepted() -> None:
 
 def test_what_may_not_be_retried_says_its_state() -> None:
     held = a_finding(MESSAGE, SLOT, state=State.HELD)
-    assert RETRY.refusal(held) == "it is held, not stuck: the stream looks at it by itself"
+    assert RETRY.refusal(held) == "it is held, not stuck: the stream looks at it automatically"
     for may in ({"state": State.STUCK}, {"kind": Kind.UNREADABLE, "state": State.REPORTED}):
         assert RETRY.refusal(a_finding(MESSAGE, SLOT, **may)) is None

@@ -93,11 +93,11 @@ def test_a_person_takes_it_as_right_and_memory_from_before_ends(
     assert place.doubt() is None
     assert told[0].startswith("our keyspace was not as it was left: table")
     assert told[1:] == [
-        "memory begins anew; a sweep makes it whole",
-        "it is taken as right from now on; a stream that waited for that goes on",
+        "lineage is reset; a sweep makes it complete",
+        "it is accepted from now on; a stream that waited for that continues",
     ]
     (why,) = place.ended
-    assert why.endswith("taken as right by bob: pauses are set again")
+    assert why.endswith("accepted by bob: pauses are set again")
     assert place.closed == 1
 
 
@@ -163,7 +163,7 @@ def test_status_says_what_the_product_itself_holds(place: Installation) -> None:
 def test_status_says_that_no_pilot_stands() -> None:
     pilot = Pause(PILOT, NOW, "carol", "a try", pilot=Pilot(users=frozenset({"bob"})))
     (told,) = command.held_by_itself(ONLY_PILOT, None, ())
-    assert told.endswith("no pilot stands; `reconcile pilot --user NAME`")
+    assert told.endswith("no pilot runs; `reconcile pilot --user NAME`")
     assert list(command.held_by_itself(ONLY_PILOT, None, [pilot])) == []
 
 

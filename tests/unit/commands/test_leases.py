@@ -61,7 +61,7 @@ def test_a_lease_that_cannot_be_released_does_not_cover_why_the_process_ends(
             if ends is not None:
                 raise ends
         assert caplog.messages.pop() == (
-            "the lease was not released, and ends by itself: no host answered"
+            "the lease was not released, and will expire: no host answered"
         )
 
 

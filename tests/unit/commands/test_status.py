@@ -51,9 +51,9 @@ def text(**changes: Any) -> str:
 def test_a_quiet_system_is_told_in_a_few_lines() -> None:
     assert text().splitlines() == [
         "keyspace apache_james: D = 45 s, W = 5 s",
-        "it is not known since when every change is heard: memory begins when every watched table"
-        " is captured and a stream has heard canaries of every node; `reconcile doctor` checks"
-        " both",
+        "it is not known since when every change is received: lineage begins when every watched"
+        " table is captured and a stream has received canaries of every node; `reconcile doctor`"
+        " checks both",
         NOT_SWEPT,
         "breakers closed",
         "no open findings",

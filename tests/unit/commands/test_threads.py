@@ -78,7 +78,7 @@ def test_an_exception_ends_the_process_and_the_log_has_its_traceback(
 
 def test_a_return_ends_it_too(caplog: pytest.LogCaptureFixture) -> None:
     why = ended(until_told, returned)
-    assert (type(why), str(why)) == (EndedItself, "thread t1 has ended by itself")
+    assert (type(why), str(why)) == (EndedItself, "thread t1 has ended unexpectedly")
     assert len(caplog.records) == 1
 
 

@@ -138,7 +138,7 @@ def test_it_is_shown_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
         watched.at()
         watched.at()
     assert watched.shown == 1
-    told = "removals that rest on memory wait: the stream is behind: no canary of node n1"
+    told = "removals that rest on lineage wait: the stream is behind: no canary of node n1"
     assert [told in each.getMessage() for each in caplog.records] == [True]
     caplog.clear()
     watched.hear()

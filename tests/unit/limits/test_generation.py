@@ -438,7 +438,7 @@ def test_a_finding_that_waits_for_it_is_looked_at_when_it_is_over() -> None:
 
 def test_without_a_pilot_nothing_is_written_and_with_one_what_it_names() -> None:
     place = Place(only_pilot=True)
-    told = "paused by the setting repair.only_pilot: no pilot stands"
+    told = "paused by the setting repair.only_pilot: no pilot runs"
     no_pilot = Waiting(Wait.PILOT, told)
     quota = correction_of(CURRENT_QUOTA, "#private&bob")
     assert (place.why(), place.watch.why(quota)) == (no_pilot, no_pilot)

@@ -77,7 +77,7 @@ def test_what_is_not_judged_yet_says_what_was_found_and_why() -> None:
     unheard_of = replace(seen(row(), memory=KNOWN_WHOLE), suspected=None)
     assert verdict(unheard_of) == LookAgain(
         Difference(Kind.EXTRA_ROW),
-        "absent from the truth, and no delete heard of: it may be on its way",
+        "absent from the truth, and no delete was received: one may be in flight",
     )
 
 

@@ -110,10 +110,10 @@ ORPHANS: dict[str, tuple[Memory, Rule, frozenset[Slot]]] = {
     "the truth never had it since the message was born": case(Memory(complete_at=0), NEVER),
     "not known, and written at the very µs of memory": case(not_it(LONG_AGO), NO_DELETE, 8),
     "not known, and older than memory": case(not_it(LONG_AGO + 1), NO_DELETE, 8),
-    "not known, and memory is whole only after a delete": case(
+    "not known, and lineage is complete only after a delete": case(
         not_it(range_deletes=frozenset({LONG_AGO - 2})), GONE, 8
     ),
-    "not known, but memory is not whole": case(not_it(None, range_deletes=ONCE), GONE, 8),
+    "not known, but lineage is not complete": case(not_it(None, range_deletes=ONCE), GONE, 8),
     "nothing is remembered, and no delete": case(Memory(), NO_DELETE),
     "a delete, and no row is known": case(Memory(complete_at=0, range_deletes=ONCE), GONE),
     "young, and never read": case(Memory(complete_at=0, unseen=True), NO_DELETE),
@@ -147,7 +147,9 @@ ORPHANS: dict[str, tuple[Memory, Rule, frozenset[Slot]]] = {
     ),
     # one delete may have taken several
     "another was lost": case(two(range_deletes=ONCE), TRACE),
-    "another was lost, memory is not whole": case(two(range_deletes=ONCE, complete_at=None), TRACE),
+    "another was lost, lineage is not complete": case(
+        two(range_deletes=ONCE, complete_at=None), TRACE
+    ),
     "another is not sure": case(Memory(slots(7), slots(8), LONG_AGO, range_deletes=ONCE), TRACE),
     "as many deletes as were lost": case(two(range_deletes=TWICE), TRACE),
     "one delete that was sent again": case(

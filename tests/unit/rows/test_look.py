@@ -115,7 +115,7 @@ def test_the_message_of_these_tests_was_born_before_watching_began() -> None:
         (knowing(7, BEFORE_WATCHING), WATCHED_SINCE, {7, 8}, True),
         (knowing(7, WATCHED_SINCE), WATCHED_SINCE, {7}, False),
         (MemoryLineage(), WATCHED_SINCE, {8}, True),
-        # its memory is whole, but empty: what of it is here was not heard of yet
+        # its lineage is complete, but empty: what of it is here was not heard of yet
         (MemoryLineage(), born() - 1, {8}, True),
     ],
     ids=["one UID told", "read before", "read while watching", "unknown", "born while watching"],

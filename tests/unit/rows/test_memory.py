@@ -1,4 +1,4 @@
-"""What follows from what was remembered: since when a memory is whole, and of which deletes."""
+"""What follows from what was remembered: since when a lineage is complete, and of which deletes."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_what_the_other_mode_has_not_settled_either_is_lost(
 
 def test_of_a_topic_that_was_made_anew_since_the_tail_is_lost(bench: Bench) -> None:
     bench.others = others(40, KafkaIds("ours", {TOPIC: "another"}))
-    with pytest.raises(EventsLost, match="from 40 on: the topic was made anew"):
+    with pytest.raises(EventsLost, match="from 40 on: the topic was recreated"):
         bench.run()
 
 

@@ -57,7 +57,7 @@ def a_late_partition(bench: Bench) -> None:
 LOSSES = [
     (retention, f"{TOPIC}/0 40–40: Kafka's retention has passed"),
     (shorter, f"{TOPIC}/0 from 39 on: it ends before 40"),
-    (made_anew, f"{TOPIC}/0 from 40 on: the topic was made anew"),
+    (made_anew, f"{TOPIC}/0 from 40 on: the topic was recreated"),
     (another_cluster, f"{TOPIC}/0 from 40 on: this is another Kafka cluster"),
     (another_prefix, f"{OTHER}/0 40–42: the topic is no longer read"),
     (another_prefix_and_gone, f"{OTHER}/0 from 40 on: the topic is gone"),
@@ -129,7 +129,7 @@ def test_a_topic_made_anew_while_it_is_read_is_a_loss(bench: Bench) -> None:
     starting.check()
     assert starting.ids() == bench.kafka.known
     bench.kafka.known = KafkaIds("ours", {TOPIC: "two"})
-    with pytest.raises(EventsLost, match=f"made anew while they were read: {TOPIC}"):
+    with pytest.raises(EventsLost, match=f"recreated while they were read: {TOPIC}"):
         starting.check()
     assert starting.ids() == OURS
 
@@ -168,7 +168,7 @@ def test_then_the_stream_begins_again_or_ends(
         monkeypatch.setattr(supervisor, "KAFKA_EVERY", -1.0)
         monkeypatch.setattr(bench, "commit", made_anew)
     if not accepted:
-        with pytest.raises(EventsLost, match="from 40 on: the topic was made anew"):
+        with pytest.raises(EventsLost, match="from 40 on: the topic was recreated"):
             bench.run(deaths=deaths)
         return
     bench.run(deaths=deaths)

@@ -28,9 +28,9 @@ HALF = replace(MEMORY, swept_at=NOW - DELAY)
 ENDED = ended(NOW - DELAY)
 BEFORE = replace(SWEEP, began_at=BEGAN - DAY, ended_at=BEGAN - 1)
 DUE: dict[str, tuple[Watching | None, list[SweepRecord], Micros, bool]] = {
-    "memory is not whole": (MEMORY, [], NOW, True),
+    "lineage is not complete": (MEMORY, [], NOW, True),
     "one was interrupted": (MEMORY, [SWEEP], NOW, True),
-    "memory is whole": (WHOLE, [ended(NOW)], NOW, False),
+    "lineage is complete": (WHOLE, [ended(NOW)], NOW, False),
     "only the truth was read: one was ended in its listing half": (HALF, [SWEEP], NOW, True),
     "some of the listing could not be read": (HALF, [ENDED], NOW, False),
     "some of the listing could not be read, a day ago": (HALF, [ENDED], NOW + DAY, True),

@@ -36,7 +36,9 @@ def test_after_a_loss_it_goes_on_and_says_that_memory_will_not_be_whole(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert resumed(60) == LEFT
-    assert "it will not make memory whole: memory has begun, or a loss" in capsys.readouterr().err
+    assert (
+        "it will not make lineage complete: memory has begun, or a loss" in capsys.readouterr().err
+    )
 
 
 def test_one_of_other_systems_is_not_gone_on_with() -> None:

@@ -1,4 +1,4 @@
-"""The driver of a sweep: what is done once, what is done again, and when memory is whole."""
+"""The driver of a sweep: what is done once, what is done again, and when lineage is complete."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ DELAY, NOW = 5_000_000, 1_800_000_000_000_000
 RANGES = 16
 SWEEP = SweepRecord(NOW, "alice", "", FAMILY.names, RANGES)
 
-BEGUN_SINCE = "memory has begun, or a loss was noticed, since this sweep began: sweep again"
+BEGUN_SINCE = "lineage was reset, or a loss was found, since this sweep began: sweep again"
 
 
 class KilledError(Exception):
@@ -138,7 +138,7 @@ def test_each_range_of_each_table_is_gone_through_once() -> None:
     )
     assert (found.rows, found.suspects, found.memory) == (480, 48, None)
     (ended,) = scene.sweeps.all()
-    assert ended.outcome == "480 rows, 48 suspects; memory is whole"
+    assert ended.outcome == "480 rows, 48 suspects; lineage is complete"
     watching = scene.lineage.watching()
     assert watching is not None
     assert watching.swept_at == ended.truth_swept_at == NOW + 1_000_000
@@ -159,7 +159,7 @@ def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
 
 
 def swept_again() -> Scene:
-    """Where memory is whole: the next sweep reads ahead."""
+    """Where lineage is complete: the next sweep reads ahead."""
     scene = Scene()
     scene.run()
     scene.sweeps.begin(replace(SWEEP, began_at=NOW + 2_000_000))
@@ -232,7 +232,7 @@ def test_memory_that_has_begun_anew_since_the_truth_was_read_is_not_whole() -> N
     scene.lineage.watch_from(NOW + 2_000_000)
     found = scene.run()
     assert found.memory == BEGUN_SINCE
-    assert "memory is not whole" in scene.sweeps.all()[0].outcome
+    assert "lineage is not complete" in scene.sweeps.all()[0].outcome
     assert {each.slot for each in scene.published} == {
         Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
     }
@@ -255,7 +255,7 @@ def test_of_very_many_rows_alike_one_finding_tells_wherever_it_was_killed(
     assert finding.kind is Kind.SYSTEMATIC
     assert (found.rows, found.suspects, found.memory) == (480, 48 + 4_800, None)
     (ended,) = scene.sweeps.all()
-    assert ended.outcome == "480 rows, 4848 suspects, 1 systematic; memory is whole"
+    assert ended.outcome == "480 rows, 4848 suspects, 1 systematic; lineage is complete"
     (line,) = found.systematic
     assert told_of(found)[1] == line
     assert text_of(finding.slot) in line
@@ -350,7 +350,7 @@ def test_a_loss_that_is_told_while_the_mark_is_set_takes_it_back() -> None:
 def test_without_a_beginning_of_memory_nothing_is_whole() -> None:
     scene = Scene()
     scene.lineage.stop_watching()
-    assert scene.run().memory == "it is not known since when every change has been heard"
+    assert scene.run().memory == "it is not known since when every change was received"
 
 
 def not_whole(scene: Scene) -> bool:
@@ -392,7 +392,7 @@ def test_a_row_of_the_listing_that_could_not_be_looked_at_is_not_known() -> None
     found = scene.run()
     assert (found.memory, found.unreadable, found.is_all) == (None, 1, False)
     outcome = scene.sweeps.all()[0].outcome
-    assert outcome.endswith("memory is whole, but what only the listing has is not all known")
+    assert outcome.endswith("lineage is complete, but what only the listing has is not all known")
     assert not listed(scene)
     scene = Scene(undecodable=3, dies_at=2 * RANGES + 3)
     with pytest.raises(KilledError):

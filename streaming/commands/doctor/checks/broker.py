@@ -66,7 +66,7 @@ def _retention(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
     untold = set(present) - kept.keys()
     if untold:
         yield warning(
-            f"how {len(untold)} topics keep their records is not told, {min(untold)} among them",
+            f"how {len(untold)} topics keep their records is not known, {min(untold)} among them",
             "let the reconciler read their settings (DescribeConfigs)",
         )
     elif not short:

@@ -90,12 +90,12 @@ def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
     for node, address in context.cluster.nodes().items():
         at = times.get(node)
         if at is not None and newest.recorded_at - at <= late:
-            yield fine(f"canaries of {address} come back")
+            yield fine(f"canaries of {address} are received")
             continue
         since = (
-            "has ever come back"
+            "was ever received"
             if at is None
-            else f"has come back for {to_seconds(newest.recorded_at - at):.0f} s"
+            else f"was received for {to_seconds(newest.recorded_at - at):.0f} s"
         )
         yield problem(
             f"no canary of {address} {since}: what is captured there is not known",

@@ -122,7 +122,7 @@ def agents(context: CassandraContext) -> Iterator[Check]:
     """Each agent that the settings name reports to be well."""
     addresses = context.settings.agent.http
     if not addresses:
-        yield warning("no agent is named: nobody asks whether it lives", "set agent.http")
+        yield warning("no agent is named: none is checked", "set agent.http")
         return
     for address in addresses:
         yield _agent(address)

@@ -42,7 +42,7 @@ def guardrails(context: CassandraContext) -> Iterator[Check]:
         return
     for node, settings in told.items():
         found = [problem(f"{node} has {each}", ADVICE) for each in _of_node(settings, cassandra)]
-        yield from found or [fine(f"no guardrail of {node} stands in the way")]
+        yield from found or [fine(f"no guardrail of {node} refuses our statements")]
 
 
 def _of_node(settings: Mapping[str, str], cassandra: CassandraSettings) -> Iterator[str]:

@@ -27,7 +27,9 @@ def _space(context: CassandraContext, truth: TruthTable) -> Check:
         messages = cluster.estimated_partitions(context.keyspace, table)
         taken = cluster.disk_usage(context.keyspace)
     except Refused as refused:
-        return warning(f"{refused}; what memory takes is not known", "grant SELECT on system_views")
+        return warning(
+            f"{refused}; what lineage takes is not known", "grant SELECT on system_views"
+        )
     if not messages:
         return fine(f"memory of {table} takes no space yet: Cassandra estimates no rows")
     own = cluster.replication(context.settings.cassandra.own_keyspace)
@@ -35,9 +37,9 @@ def _space(context: CassandraContext, truth: TruthTable) -> Check:
     most = messages * BYTES_A_MESSAGE * min(share, 1.0) / MEBIBYTE
     james = min(taken.values(), default=0)
     what = (
-        f"memory of some {messages:,} {truth.source.plural} takes some {most:,.0f} MiB"
+        f"lineage of some {messages:,} {truth.source.plural} takes some {most:,.0f} MiB"
         f" on each node's disk, where {context.keyspace} takes {james:,.0f} MiB or more"
     )
     if most <= james / 10:
         return fine(what)
-    return warning(what, "see that there is room before a sweep: `df` on the nodes tells")
+    return warning(what, "check the free space on the nodes (`df`) before a sweep")
