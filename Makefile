@@ -130,7 +130,7 @@ mutants: $(STAMP) ## faults planted in a copy, to see what the fast tests miss: 
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 docs: $(STAMP) ## what follows from the code: docs/settings.md, the grants of projections in roles.cql
-	$(BIN)/python -m streaming.settings_page > docs/settings.md
+	$(BIN)/python -m deploy.settings_page > docs/settings.md
 	$(BIN)/python -m deploy.roles
 
 # Needs pip-tools, which is not part of the project: pip install pip-tools.

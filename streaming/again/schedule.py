@@ -1,4 +1,4 @@
-"""When the stream sweeps by itself: where lineage is not complete, and every so many days. Pure."""
+"""When the stream sweeps automatically: if lineage is incomplete, and every so many days. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from reconcilers.rows.memory import Watching
 from reconcilers.words.model import Micros
 
 DAY: Micros = to_micros(86_400)
-"""So long after one that did not make memory whole the next is begun."""
+"""How long (µs) after a sweep that did not make lineage complete the next begins."""
 NOT_WHOLE = "changes from before lineage began, or that were lost, are not known"
 TIME_HAS_COME = "sweep.every_days"
 
 
 @dataclass(frozen=True, slots=True)
 class SweepSchedule:
-    """``when_needed``: if lineage is incomplete. ``every`` is µs, None for never; D is ``delay``.
+    """Sweeps ``when_needed``, if lineage is not complete, and ``every`` so many µs (None: never).
 
-    Memory is not whole after the first start on a keyspace with a past, and after every loss.
+    Memory is not whole after the first start on an older keyspace, and after every loss of events.
+    ``delay`` is D (µs).
     """
 
     when_needed: bool
@@ -30,9 +31,9 @@ class SweepSchedule:
     def due(
         self, watching: Watching | None, sweeps: Sequence[SweepRecord], now: Micros
     ) -> str | None:
-        """Why one is to be begun, or gone on with, now; None where none is. ``sweeps``: all."""
+        """Why a sweep is due at ``now`` (µs), None if none is. ``sweeps`` are all recorded ones."""
         if watching is None:
-            return None  # it would not make memory whole
+            return None  # it would not make lineage complete
         counts_from = watching.sweeps_count_from(self.delay)
         if now < counts_from:
             return None
@@ -49,7 +50,7 @@ class SweepSchedule:
     def left(
         self, watching: Watching, sweeps: Sequence[SweepRecord], like: SweepRecord
     ) -> SweepRecord | None:
-        """The newest that has not ended and can still make memory whole; None to begin one."""
+        """The newest unfinished sweep that can make lineage complete; None to begin one."""
         counts_from = watching.sweeps_count_from(self.delay)
         for each in sorted(sweeps, key=lambda sweep: sweep.began_at, reverse=True):
             same = each.systems == like.systems and each.ranges == like.ranges

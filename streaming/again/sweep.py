@@ -93,7 +93,7 @@ class SweepMark:
     delay: Micros
 
     def refused(self, sweep: SweepRecord) -> str | None:
-        """Why this sweep does not make memory whole, None when it may."""
+        """Why this sweep does not make lineage complete, None when it may."""
         return self._why(self.lineage.watching(), sweep)
 
     def _why(self, watching: Watching | None, sweep: SweepRecord) -> str | None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy import settings_page
 from reconcilers.words.errors import Misconfigured
-from streaming import settings_page
 from streaming.settings import LISTS, Settings, load
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "settings.md"

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from deploy import captured, roles
+from deploy import captured, roles, settings_page
 from deploy.mailserver import james
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.writes import AddRow, DeleteRow
@@ -30,7 +30,6 @@ from reconcilers.words.model import (
     Wake,
     look_again,
 )
-from streaming import settings_page
 from streaming.commands.doctor.checks import permissions as rights
 from streaming.commands.doctor.checks import schema as structure
 from streaming.commands.doctor.checks.check import CassandraContext

@@ -1,4 +1,4 @@
-"""``docs/settings.md``, made from `streaming.settings`: ``python -m streaming.settings_page``."""
+"""``docs/settings.md``, made from `streaming.settings`: ``python -m deploy.settings_page``."""
 
 from __future__ import annotations
 
