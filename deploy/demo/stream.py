@@ -27,7 +27,7 @@ SWEPT_IN = 16
 SUSPECTS_TOPIC = "reconciler.suspects"
 
 START_S = 300.0
-MEMORY_HAS_BEGUN = "memory has begun"
+MEMORY_HAS_BEGUN = "lineage has begun"
 STOP_S = 40.0
 COMMAND_S = 1800.0
 OWN_ENVIRONMENT = "RECONCILE_"

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.stack
 
 MANY = 40
 """More suspects than the driver examines by itself: they go to the workers."""
-WHOLE = "the whole truth is remembered"
+WHOLE = "every truth row is recorded"
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def test_a_topic_that_was_made_anew_is_said_and_gone_on_with_only_when_told(
     work(restarted)
     stream, place = restarted.stream, restarted.place
     make_anew(place, topic, 3 * records_of(place.stack, topic) if longer else ())
-    ends_saying(stream.start(), "the topic was made anew", topic)
+    ends_saying(stream.start(), "the topic was recreated", topic)
     stream.arguments = ("--accept-loss",)
     work(restarted)
     stream.arguments = ()

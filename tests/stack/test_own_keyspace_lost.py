@@ -77,7 +77,7 @@ def test_while_tables_that_hold_repairs_back_are_truncated_nothing_is_written(
     told = scene.command("status").stdout
     assert f"HELD: repairs of all are paused by the reconciler itself: {DOUBT}: tables" in told
     assert scene.stream.said("look first, then `reconcile resume --own-keyspace`")
-    assert scene.stream.said("memory begins anew")
+    assert scene.stream.said("lineage is reset")
     take_as_right(scene, *places)
 
 

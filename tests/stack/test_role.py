@@ -274,7 +274,7 @@ def test_a_guardrail_on_write_times_is_named_by_doctor_and_no_process_begins_tha
     guarded: Endpoints, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     until("the agent is back", lambda: doctor(config) == 0)
-    assert "no guardrail of 127.0.0.1 stands in the way" in capsys.readouterr().out
+    assert "no guardrail of 127.0.0.1 refuses our statements" in capsys.readouterr().out
     with no_write_times(guarded):
         assert doctor(config) == 1
         told = capsys.readouterr().out

@@ -91,7 +91,7 @@ def mail(switched: Scene, admin: tuple[str, ...], mail_keyspace: str) -> Mail:
     assert scene.stream.stop() == 0
 
     said = turn(scene, "--off", *admin, "--wait", "0")
-    assert "done     memory has ended" in said
+    assert "done     lineage is reset" in said
     until("the agent captures nothing more", lambda: not comes(scene))
     for place in mail.written_unheard():
         scene.write_content(place)
@@ -99,9 +99,9 @@ def mail(switched: Scene, admin: tuple[str, ...], mail_keyspace: str) -> Mail:
     assert not comes(scene)
     turn(scene, "--fix", *admin)
 
-    begun = len(scene.stream.said("memory has begun:"))
+    begun = len(scene.stream.said("lineage has begun:"))
     scene.stream.start()
-    until("memory has begun", lambda: len(scene.stream.said("memory has begun:")) > begun)
+    until("memory has begun", lambda: len(scene.stream.said("lineage has begun:")) > begun)
     until("the agent captures again", lambda: comes(scene))
     unheard = {each.mailboxid for each in mail.written_unheard()} - {mail.looked_at.mailboxid}
     assert not scene.events(unheard)

@@ -77,7 +77,7 @@ def past(unswept: Scene) -> Past:
     )
     end_segment(scene.session)  # the agent would send what stands in an open one
     captured(scene, "true")
-    until("memory has begun anew", lambda: scene.stream.said("memory has begun:"))
+    until("memory has begun anew", lambda: scene.stream.said("lineage has begun:"))
     return made
 
 
@@ -169,7 +169,7 @@ def test_what_was_lost_is_swept_for_by_the_stream_itself(sweeping: Scene) -> Non
 
 
 def ends(scene: Scene) -> list[dict[str, Any]]:
-    return scene.stream.said("the whole truth is remembered")
+    return scene.stream.said("every truth row is recorded")
 
 
 @pytest.mark.long(part="commands")

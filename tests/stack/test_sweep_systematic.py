@@ -103,7 +103,7 @@ def planted(scene: Scene) -> Upgraded:
         scene.write_projection(place, {"flagdeleted": True, "modseq": 0})  # as no row has it
     end_segment(scene.session)  # the agent would send what stands in an open one
     captured(scene, "true")
-    until("memory has begun anew", lambda: scene.stream.said("memory has begun:"))
+    until("memory has begun anew", lambda: scene.stream.said("lineage has begun:"))
     return made
 
 

@@ -301,10 +301,10 @@ def test_why_it_has_not_begun_is_told_once_and_when_it_ends_again(
     scene.watch.heard({"n1": 8})
     scene.lineage.stop_watching()
     scene.later()
-    awaited = "memory has not begun: the canaries of every node are awaited"
+    awaited = "lineage has not begun: the canaries of every node are awaited"
     assert [each.partition(", or")[0] for each in caplog.messages] == [
-        f"memory has not begun: {off}",
-        f"memory has not begun: {none}",
+        f"lineage has not begun: {off}",
+        f"lineage has not begun: {none}",
         awaited,
         "lineage has begun: every change is received from now on",
         awaited,

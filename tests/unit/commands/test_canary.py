@@ -77,7 +77,7 @@ def test_canaries_begin_anew_above_what_any_stream_has_heard(
 ) -> None:
     assert run(begin_anew=True) == 0
     assert (keeper.ran, keeper.anew) == (0, [9])
-    assert "begin anew" in capsys.readouterr().out
+    assert "canaries restart" in capsys.readouterr().out
 
 
 def test_while_others_are_written_that_is_refused(keeper: Keeper) -> None:

@@ -24,7 +24,7 @@ def test_settings_of_topics_that_are_not_told_are_not_taken_for_right() -> None:
     context = KafkaContext(Settings(), (MESSAGE,), cast(Watcher, Silent()))
     said = [str(each) for each in topics(context) if each.level is not Level.OK]
     assert len(said) == 1
-    assert "is not told" in said[0]
+    assert "is not known" in said[0]
     assert "DescribeConfigs" in said[0]
 
 

@@ -117,7 +117,7 @@ def test_a_node_whose_canaries_come_back_within_the_usual_time_is_fine() -> None
     usual = NOW - (45 + 10) * SECOND - canary.SLACK
     told = heard({"n1": usual, "n2": usual - SECOND})
     assert told["10.0.0.1"].startswith("ok")
-    assert "no canary of 10.0.0.2 has come back for 116 s" in told["10.0.0.2"]
+    assert "no canary of 10.0.0.2 was received for 116 s" in told["10.0.0.2"]
 
 
 def test_a_node_that_nobody_heard_of_is_named() -> None:

@@ -31,7 +31,7 @@ def told(**changes: str) -> list[tuple[Level, str]]:
 
 
 def test_those_that_cassandra_ships_stand_in_no_way() -> None:
-    assert told() == [(Level.OK, "no guardrail of 10.0.0.1 stands in the way")]
+    assert told() == [(Level.OK, "no guardrail of 10.0.0.1 refuses our statements")]
     assert told(minimum_timestamp_fail_threshold="null", page_size_fail_threshold="5000") == told()
 
 

@@ -144,7 +144,7 @@ def test_it_ends_no_pause_and_closes_no_breaker(
     monkeypatch.setattr(pause, "open_own", lambda settings: SimpleNamespace(store=None))
     assert app.main(["resume", "--own-keyspace", "--who", "bob"]) == 0
     assert kept.standing() == (standing,)
-    assert "it is taken as right" in capsys.readouterr().out
+    assert "it is accepted" in capsys.readouterr().out
     assert app.main(["resume", "removals", "--own-keyspace"]) == 2
 
 

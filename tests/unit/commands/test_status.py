@@ -166,6 +166,6 @@ def test_of_each_node_the_newest_canary_that_came_in_all_partitions_is_shown() -
     newest = Bookmark("stream", {}, recorded_at=100 * second, heard=lanes)
     found = stream_status(Mode.REPAIR, newest, None, ())
     assert found.canaries == {"n1": "1970-01-01T00:01:00+00:00"}
-    assert "node n1: canaries up to 1970-01-01T00:01:00+00:00 have come back" in text(
+    assert "node n1: canaries up to 1970-01-01T00:01:00+00:00 were received" in text(
         streams=(found,)
     )

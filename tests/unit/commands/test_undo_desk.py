@@ -179,7 +179,7 @@ def test_a_later_repair_than_was_meant_is_refused(
     again = a_finding(MESSAGE, slot, kind=Kind.MISSING_ROW, tried_at=NOW)
     office.journal.close(again, State.VERIFIED, NOW)
     office.desk().undo(None, FindingFilter(since=NOW - 4 * HOUR, until=NOW - HOUR))
-    assert "repaired once more after the time of --until" in capsys.readouterr().out
+    assert "repaired again after the time of --until" in capsys.readouterr().out
     assert office.undone == []
 
 

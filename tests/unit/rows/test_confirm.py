@@ -188,7 +188,8 @@ def test_an_orphan_that_is_older_than_its_memory_speaks_of_no_delete() -> None:
     answer = verdict(seen(row(), memory=Memory(complete_at=LONG_AGO + 1)))
     assert answer == Report(
         Kind.AMBIGUOUS_RANGE_DELETE,
-        "the truth does not have this UID, and no delete of the message in this mailbox was heard"
+        "the truth does not have this UID, and no delete of the message in this mailbox was"
+        " received"
         " since the row was written: the truth may have lost it before all was remembered",
     )
 

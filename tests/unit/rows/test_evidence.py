@@ -56,9 +56,9 @@ class Rule(Enum):
     ITS_DELETE = "a delete of this very row was seen"
     NEVER_HAD = "the truth never had this UID"
     ALONE_LOST = "no other UID of the message was lost in this mailbox"
-    CONTENT_GONE = "a delete of its message here was heard, and the message's content is gone"
+    CONTENT_GONE = "a delete of its message here was received, and the message's content is gone"
     LAST_TRACE = f"the content of message {MESSAGE_ID} is gone"
-    NO_DELETE = "no delete of the message in this mailbox was heard"
+    NO_DELETE = "no delete of the message in this mailbox was received"
 
 
 AT_ONCE = {Rule.ITS_DELETE, Rule.NEVER_HAD, Rule.ALONE_LOST}

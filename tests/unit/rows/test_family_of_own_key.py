@@ -182,7 +182,7 @@ def test_without_evidence_it_is_reported_in_the_family_s_words() -> None:
     (outcome,) = ground.settle(suspect(Kind.EXTRA_ROW))
     assert outcome.action is Action.REPORT
     assert ground.finding.sentence.startswith(
-        "the truth does not have this mailbox, and no delete of the list in this user was heard"
+        "the truth does not have this mailbox, and no delete of the list in this user was received"
     )
 
 

@@ -163,7 +163,7 @@ def test_something_newer_that_stands_after_the_write_is_told(server: Server) -> 
     server.after = row(flagseen=True, written={"flagseen": NOW})
     became = undoing(server).carry_out(CORRECTED, HOLD)
     assert became.what is Undoing.OVERTAKEN
-    assert "something newer stands there" in became.sentence
+    assert "something newer is there" in became.sentence
     assert [state for state, _ in logged(server.journal)] == ["undoing", "superseded"]
     assert is_on_hold(server)
 

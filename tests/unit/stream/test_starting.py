@@ -197,6 +197,6 @@ def test_until_a_loss_is_accepted_what_is_settled_is_of_the_old_topics(bench: Be
     starting.positions()
     bench.settled(40)
     bench.kafka.known = KafkaIds("ours", {TOPIC: "two"})
-    with pytest.raises(EventsLost, match="the topic was made anew"):
+    with pytest.raises(EventsLost, match="the topic was recreated"):
         starting.positions()
     assert starting.ids() == OURS

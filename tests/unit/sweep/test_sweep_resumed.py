@@ -37,7 +37,7 @@ def test_after_a_loss_it_goes_on_and_says_that_memory_will_not_be_whole(
 ) -> None:
     assert resumed(60) == LEFT
     assert (
-        "it will not make lineage complete: memory has begun, or a loss" in capsys.readouterr().err
+        "it will not make lineage complete: lineage was reset, or a loss" in capsys.readouterr().err
     )
 
 
