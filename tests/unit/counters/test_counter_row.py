@@ -49,8 +49,12 @@ def test_a_mailbox_that_does_not_exist_concerns_no_user() -> None:
     assert list(CounterRows(FAMILIES, Owners(CounterTables())).of_mailbox(MAILBOX)) == [OF_MAILBOX]
 
 
-def test_a_deleted_mailbox_still_concerns_the_user_whose_it_was() -> None:
-    made = tables()
+@pytest.fixture
+def made() -> CounterTables:
+    return tables()
+
+
+def test_a_deleted_mailbox_still_concerns_the_user_whose_it_was(made: CounterTables) -> None:
     owners = Owners(made)
     owners.root_of(MAILBOX)
     made.give(MAILBOX, None)
@@ -86,8 +90,7 @@ def test_a_sentence_names_the_mailbox_or_the_root() -> None:
 # --- owners --------------------------------------------------------------------------------------
 
 
-def test_an_owner_is_read_once() -> None:
-    made = tables()
+def test_an_owner_is_read_once(made: CounterTables) -> None:
     owners = Owners(made)
     owners.root_of(MAILBOX)
     made.fails["owner"] = Unreachable("no host answered")
@@ -103,8 +106,9 @@ def test_a_mailbox_that_does_not_exist_is_none() -> None:
 
 
 @pytest.mark.parametrize("owner", [None, EVE], ids=["nobody", "somebody else"])
-def test_a_path_that_names_a_mailbox_of_another_owner_is_in_doubt(owner: QuotaRoot | None) -> None:
-    made = tables()
+def test_a_path_that_names_a_mailbox_of_another_owner_is_in_doubt(
+    made: CounterTables, owner: QuotaRoot | None
+) -> None:
     del made.owners[OTHER]
     if owner is not None:
         made.owners[OTHER] = owner
@@ -113,8 +117,9 @@ def test_a_path_that_names_a_mailbox_of_another_owner_is_in_doubt(owner: QuotaRo
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["looked at", "read again"])
-def test_a_mailbox_that_no_path_names_is_in_doubt_and_stays_so(again: bool) -> None:
-    made = tables()
+def test_a_mailbox_that_no_path_names_is_in_doubt_and_stays_so(
+    made: CounterTables, again: bool
+) -> None:
     made.paths[BOB].discard(OTHER)
     owners = Owners(made)
     owners.root_of(OTHER)  # it has changed
@@ -132,16 +137,14 @@ def test_a_process_that_has_not_counted_yet_may_read_again_too(subject: CounterR
     assert owners.mailboxes(subject) == asked.mailboxes(subject)
 
 
-def test_a_deleted_mailbox_leaves_no_doubt() -> None:
-    made = tables()
+def test_a_deleted_mailbox_leaves_no_doubt(made: CounterTables) -> None:
     owners = Owners(made)
     assert owners.mailboxes(OF_BOB) == {MAILBOX, OTHER}
     made.give(OTHER, None)
     assert owners.mailboxes(OF_BOB) == {MAILBOX}
 
 
-def test_a_mailbox_that_was_given_away_leaves_no_doubt() -> None:
-    made = tables()
+def test_a_mailbox_that_was_given_away_leaves_no_doubt(made: CounterTables) -> None:
     owners = Owners(made)
     of_eve = replace(OF_BOB, key=str(EVE), root=EVE)
     owners.mailboxes(OF_BOB)
@@ -151,8 +154,9 @@ def test_a_mailbox_that_was_given_away_leaves_no_doubt() -> None:
 
 
 @pytest.mark.parametrize("subject", [OF_MAILBOX, OF_BOB])
-def test_before_a_correction_a_deleted_mailbox_is_noticed(subject: CounterRow) -> None:
-    made = tables()
+def test_before_a_correction_a_deleted_mailbox_is_noticed(
+    made: CounterTables, subject: CounterRow
+) -> None:
     owners = Owners(made)
     before = owners.mailboxes(subject)
     made.give(MAILBOX, None)
@@ -160,8 +164,7 @@ def test_before_a_correction_a_deleted_mailbox_is_noticed(subject: CounterRow) -
     assert owners.mailboxes(subject) == before - {MAILBOX}
 
 
-def test_memory_is_bounded() -> None:
-    made = tables()
+def test_memory_is_bounded(made: CounterTables) -> None:
     with patch("streaming.counters.counter_row.OWNERS_KNOWN", 2):
         owners = Owners(made)
         for _ in range(5):
@@ -173,8 +176,7 @@ def test_memory_is_bounded() -> None:
         assert owners.mailboxes(OF_BOB) == {MAILBOX, OTHER}
 
 
-def test_no_more_owners_are_known_than_may_be() -> None:
-    made = tables()
+def test_no_more_owners_are_known_than_may_be(made: CounterTables) -> None:
     with patch("streaming.counters.counter_row.OWNERS_KNOWN", 2):
         owners = Owners(made)
         assert [owners.root_of(each) for each in (MAILBOX, OTHER)] == [BOB, BOB]

@@ -213,33 +213,35 @@ def test_observing_is_told_beside_and_counts_alike(mode: Mode, case: str) -> Non
 # --- from batch to batch
 
 
-def test_two_batches_of_one_minute_count_together() -> None:
-    desk = Desk()
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_two_batches_of_one_minute_count_together(desk: Desk) -> None:
     assert desk.reasons(look(suspects(3))) == (None, None)
     assert desk.reasons(look(suspects(3)), NOW + MINUTE - 1) == (TOO_MANY, None)
 
 
-def test_what_was_found_a_minute_ago_does_not_count() -> None:
-    desk = Desk()
+def test_what_was_found_a_minute_ago_does_not_count(desk: Desk) -> None:
     desk.reasons(look(suspects(MOST)))
     assert desk.reasons(look(suspects(MOST)), NOW + MINUTE) == (None, None)
 
 
-def test_a_batch_that_is_executed_again_counts_once() -> None:
-    desk = Desk()
+def test_a_batch_that_is_executed_again_counts_once(desk: Desk) -> None:
     for _ in range(3):
         assert desk.reasons(look(suspects(MOST))) == (None, None)
 
 
-def test_a_batch_that_opened_a_breaker_finds_it_open_when_it_is_executed_again() -> None:
-    desk = Desk()
+def test_a_batch_that_opened_a_breaker_finds_it_open_when_it_is_executed_again(desk: Desk) -> None:
     for _ in range(2):
         assert desk.reasons(look(suspects(MOST + 1))) == (TOO_MANY, None)
 
 
 @pytest.mark.parametrize("breaker", sorted(OF_ROWS))
-def test_a_process_that_starts_with_an_open_breaker_keeps_to_it(breaker: Breaker) -> None:
-    desk = Desk()
+def test_a_process_that_starts_with_an_open_breaker_keeps_to_it(
+    desk: Desk, breaker: Breaker
+) -> None:
     desk.journal.open_breaker(breaker, "as it was", NOW - MINUTE)
     desk.begin()
     why = f"breaker {breaker.value}: as it was"
@@ -254,15 +256,13 @@ def test_what_is_held_may_go_in_repair_mode_while_nothing_is_open() -> None:
 
 
 @pytest.mark.parametrize("breaker", sorted(OF_ROWS))
-def test_what_is_held_stays_while_any_breaker_is_open(breaker: Breaker) -> None:
-    desk = Desk()
+def test_what_is_held_stays_while_any_breaker_is_open(desk: Desk, breaker: Breaker) -> None:
     desk.journal.open_breaker(breaker, "as it was", NOW - MINUTE)
     desk.begin()
     assert not desk.control.lets_held_go
 
 
-def test_closed_by_a_person_it_is_told_once_and_counts_anew() -> None:
-    desk = Desk()
+def test_closed_by_a_person_it_is_told_once_and_counts_anew(desk: Desk) -> None:
     desk.reasons(look(suspects(MOST + 1)))
     assert not desk.control.breakers.was_resumed()
     desk.journal.close_breakers(NOW)
@@ -314,8 +314,7 @@ def test_nothing_is_resumed_where_nothing_was_open() -> None:
 # --- for those who ask between batches
 
 
-def test_a_pause_of_everything_is_told_and_one_of_removals_is_not() -> None:
-    desk = Desk()
+def test_a_pause_of_everything_is_told_and_one_of_removals_is_not(desk: Desk) -> None:
     assert desk.control.paused_because() is None
     desk.reasons(look(suspects(MOST_REMOVALS + 1, Kind.EXTRA_ROW)))
     assert desk.control.paused_because() is None
@@ -325,8 +324,7 @@ def test_a_pause_of_everything_is_told_and_one_of_removals_is_not() -> None:
     assert desk.control.paused_because() == TROUBLE
 
 
-def test_what_is_outside_a_pilot_counts_for_no_breaker() -> None:
-    desk = Desk()
+def test_what_is_outside_a_pilot_counts_for_no_breaker(desk: Desk) -> None:
     elsewhere = Pilot(mailboxes=frozenset({OTHER_MAILBOX}))
     desk.pauses.begin(Pause(PILOT, NOW, "alice", "a first try", pilot=elsewhere))
     assert desk.reasons(look(suspects(MOST + 1))) == (None, None)
@@ -337,15 +335,13 @@ def test_what_is_outside_a_pilot_counts_for_no_breaker() -> None:
     assert desk.reasons(look(inside), NOW + SECOND) == (TOO_MANY, None)
 
 
-def test_fast_writers_pause_their_batch_and_no_other() -> None:
-    desk = Desk()
+def test_fast_writers_pause_their_batch_and_no_other(desk: Desk) -> None:
     assert desk.reasons(look(fast=FEW_KEYS)) == (FAST, None)
     assert desk.control.paused_because() is None
     assert desk.reasons(look(), NOW + SECOND) == (None, None)
 
 
-def test_what_pauses_repairs_is_shown_until_it_has_passed() -> None:
-    desk = Desk()
+def test_what_pauses_repairs_is_shown_until_it_has_passed(desk: Desk) -> None:
     desk.trouble = TROUBLE
     desk.reasons(look(fast=FEW_KEYS))
     assert desk.paused() == {"clocks": 1, "fast_writers": 1}

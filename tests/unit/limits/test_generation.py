@@ -92,9 +92,15 @@ class Place:
 # --- what is noticed -----------------------------------------------------------------------------
 
 
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
 @pytest.mark.parametrize("table", GENERATIONS)
-def test_a_table_that_was_truncated_while_the_stream_runs_holds_everything(table: str) -> None:
-    place = Place()
+def test_a_table_that_was_truncated_while_the_stream_runs_holds_everything(
+    place: Place, table: str
+) -> None:
     place.pauses.begin(PAUSE)
     assert str(place.why()) == "paused by alice: a look"
     place.truncate(table)
@@ -103,8 +109,7 @@ def test_a_table_that_was_truncated_while_the_stream_runs_holds_everything(table
     assert f"our keyspace is not as it was left: table {table} has no generation" in str(why)
 
 
-def test_without_a_guard_an_empty_answer_would_mean_go() -> None:
-    place = Place()
+def test_without_a_guard_an_empty_answer_would_mean_go(place: Place) -> None:
     place.pauses.begin(PAUSE)
     place.truncate("pauses")
     place.watch.keyspace = None
@@ -112,8 +117,9 @@ def test_without_a_guard_an_empty_answer_would_mean_go() -> None:
 
 
 @pytest.mark.parametrize("tables", [GENERATIONS, ("pauses",), ("holds", "breakers"), (OWNER,)])
-def test_what_was_restored_from_an_older_copy_holds_everything(tables: tuple[str, ...]) -> None:
-    place = Place()
+def test_what_was_restored_from_an_older_copy_holds_everything(
+    place: Place, tables: tuple[str, ...]
+) -> None:
     copy = dict(place.store.held)
     place.keyspace.grow(NOW + MINUTE)
     place.store.held.update({table: copy[table] for table in tables})
@@ -121,8 +127,7 @@ def test_what_was_restored_from_an_older_copy_holds_everything(tables: tuple[str
 
 
 @pytest.mark.parametrize("restored", ["truncated", "older"])
-def test_between_two_starts_the_copy_in_kafka_tells(restored: str) -> None:
-    place = Place()
+def test_between_two_starts_the_copy_in_kafka_tells(place: Place, restored: str) -> None:
     copy = dict(place.store.held)
     place.keyspace.grow(NOW + MINUTE)
     outside = place.keyspace.newest
@@ -145,9 +150,9 @@ def test_between_two_starts_the_copy_in_kafka_tells(restored: str) -> None:
     ids=" and ".join,
 )
 def test_a_keyspace_that_is_lost_in_part_is_no_new_one_though_kafka_has_forgotten(
+    place: Place,
     lost: tuple[str, ...],
 ) -> None:
-    place = Place()
     for table in lost:
         place.truncate(table)
     place.start(outside=None)
@@ -155,8 +160,7 @@ def test_a_keyspace_that_is_lost_in_part_is_no_new_one_though_kafka_has_forgotte
     assert {each for each in GENERATIONS if place.store.held[each] is None} == set(lost)
 
 
-def test_a_first_start_needs_nobody() -> None:
-    place = Place()
+def test_a_first_start_needs_nobody(place: Place) -> None:
     assert place.store.held == dict.fromkeys(GENERATIONS, NOW)
     assert place.why() is None
     place.start(outside=NOW)
@@ -170,8 +174,7 @@ def test_a_first_start_that_was_killed_midway_is_finished_by_the_next(tables: in
     assert Place(store).why() is None
 
 
-def test_another_process_that_raises_it_is_no_doubt() -> None:
-    place = Place()
+def test_another_process_that_raises_it_is_no_doubt(place: Place) -> None:
     other = OwnKeyspace(place.store)
     other.begin(NOW, NOW)
     assert place.why() is None
@@ -194,8 +197,7 @@ def test_an_answer_that_is_on_its_way_while_another_thread_raises_it_is_no_doubt
     assert place.keyspace.newest == NOW + MINUTE
 
 
-def test_a_table_that_is_truncated_while_it_is_raised_gets_no_generation() -> None:
-    place = Place()
+def test_a_table_that_is_truncated_while_it_is_raised_gets_no_generation(place: Place) -> None:
     found = place.store.read()
     place.truncate("pauses")
     assert not place.store.replace(found, NOW + MINUTE)
@@ -323,8 +325,7 @@ def test_a_worker_believes_nothing_older_than_what_the_driver_has_seen(
     assert "is a copy of" in str(permit.pauses(target))
 
 
-def test_counters_are_held_like_rows() -> None:
-    place = Place()
+def test_counters_are_held_like_rows(place: Place) -> None:
     place.truncate("breakers")
     place.seconds += 2
     assert "table breakers has no generation" in str(place.watch.why(correction_of(CURRENT_QUOTA)))
@@ -424,8 +425,7 @@ def test_a_second_table_is_told_as_well_and_nothing_goes_on(
     assert not [each for each in caplog.records if "go on" in each.getMessage()]
 
 
-def test_a_finding_that_waits_for_it_is_looked_at_when_it_is_over() -> None:
-    place = Place()
+def test_a_finding_that_waits_for_it_is_looked_at_when_it_is_over(place: Place) -> None:
     place.truncate("owner")
     why = place.why()
     assert why is not None

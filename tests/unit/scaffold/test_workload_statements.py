@@ -96,15 +96,18 @@ def content_writes(scene: Scene, operation: Callable[[], object]) -> list[tuple[
     return [(at, cql.split()[0]) for at, cql in enumerate(sent) if _table(cql) == CONTENT]
 
 
-def test_content_is_written_before_the_truth_and_once_for_all_copies() -> None:
-    scene = Scene()
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_content_is_written_before_the_truth_and_once_for_all_copies(scene: Scene) -> None:
     assert content_writes(scene, scene.append) == [(0, "INSERT")]
     message = scene.append()
     assert content_writes(scene, lambda: scene.server.copy(message, scene.mailboxid)) == []
 
 
-def test_content_goes_last_and_only_when_the_truth_has_no_row_anywhere() -> None:
-    scene = Scene()
+def test_content_goes_last_and_only_when_the_truth_has_no_row_anywhere(scene: Scene) -> None:
     message = scene.append()
     there = scene.server.copy(message, scene.server.create_mailbox("bob@example.org", "Archive"))
     assert content_writes(scene, lambda: scene.server.expunge(message)) == []
@@ -127,8 +130,7 @@ def test_content_stays_where_the_expunge_has_failed_for_its_user() -> None:
 # --- statements
 
 
-def test_a_new_message_goes_to_every_table_that_it_belongs_to() -> None:
-    scene = Scene()
+def test_a_new_message_goes_to_every_table_that_it_belongs_to(scene: Scene) -> None:
     truth, projected, *others = scene.sent(scene.append)
     assert truth[0].startswith("INSERT INTO imapuidtable")
     assert projected[0].startswith("UPDATE messageidtable")
@@ -154,8 +156,7 @@ def test_a_new_message_goes_to_every_table_that_it_belongs_to() -> None:
     ]
 
 
-def test_a_seen_message_without_flags_is_recent_only() -> None:
-    scene = Scene()
+def test_a_seen_message_without_flags_is_recent_only(scene: Scene) -> None:
     sent = scene.sent(lambda: scene.append(Flags(frozenset({"seen"}))))
     assert [_table(cql) for cql, _ in sent] == [
         "imapuidtable",
@@ -171,8 +172,7 @@ def test_a_seen_message_without_flags_is_recent_only() -> None:
     assert sent[3] == counted
 
 
-def test_a_change_of_flags_tells_the_indexes_what_changed() -> None:
-    scene = Scene()
+def test_a_change_of_flags_tells_the_indexes_what_changed(scene: Scene) -> None:
     message = scene.append()
     seen = Flags(frozenset({"seen", "recent"}), frozenset({"work", "home"}))
     _, _, *others = scene.sent(lambda: scene.server.set_flags(message, seen))
@@ -191,16 +191,14 @@ def test_a_change_of_flags_tells_the_indexes_what_changed() -> None:
     ]
 
 
-def test_flags_that_no_index_knows_are_told_to_none() -> None:
-    scene = Scene()
+def test_flags_that_no_index_knows_are_told_to_none(scene: Scene) -> None:
     message = scene.append()
     flags = Flags(message.flags.system | {"answered"}, frozenset())
     changed = scene.tables(lambda: scene.server.set_flags(message, flags))
     assert changed == ["imapuidtable", "messageidtable"]
 
 
-def test_where_strong_writes_are_off_the_truth_is_updated_without_a_condition() -> None:
-    scene = Scene()
+def test_where_strong_writes_are_off_the_truth_is_updated_without_a_condition(scene: Scene) -> None:
     scene.server = MailServer(scene.session, KEYSPACE, strength=Strength(writes=False))
     (truth, values), *_ = scene.sent(scene.append)
     assert truth.startswith("UPDATE imapuidtable SET modseq = ?")
@@ -214,8 +212,7 @@ def test_where_strong_writes_are_off_the_truth_is_updated_without_a_condition() 
     assert " IF " not in truth + changed
 
 
-def test_an_expunged_message_leaves_every_index_and_both_counters() -> None:
-    scene = Scene()
+def test_an_expunged_message_leaves_every_index_and_both_counters(scene: Scene) -> None:
     message = scene.append(Flags(frozenset({"seen"})))
     _, _, *others = scene.sent(lambda: scene.server.expunge(message))
     row = [scene.mailboxid, 1]
@@ -232,8 +229,7 @@ def test_an_expunged_message_leaves_every_index_and_both_counters() -> None:
     ]
 
 
-def test_a_copy_and_a_move_are_counted_where_they_arrive_and_where_they_leave() -> None:
-    scene = Scene()
+def test_a_copy_and_a_move_are_counted_where_they_arrive_and_where_they_leave(scene: Scene) -> None:
     message = scene.append(Flags())
     archive = scene.server.create_mailbox("bob@example.org", "archive")
     scene.server.copy(message, scene.mailboxid)
@@ -245,8 +241,7 @@ def test_a_copy_and_a_move_are_counted_where_they_arrive_and_where_they_leave() 
     assert quota == {"messagecount": 2, "storage": 2 * scene.octets}
 
 
-def test_a_mailbox_that_does_not_exist_counts_for_nobodys_quota() -> None:
-    scene = Scene()
+def test_a_mailbox_that_does_not_exist_counts_for_nobodys_quota(scene: Scene) -> None:
     assert scene.tables(lambda: scene.append(mailboxid=new_timeuuid()))[-1] == "mailboxcounters"
 
 

@@ -1,4 +1,4 @@
-"""The journal and lineage in memory, where the contract needs no server to be told apart."""
+"""The journal and others in memory, where the contract needs no server to be told apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind
 from tests.builders.found import finding_at
 from tests.builders.rows import MAILBOX, NOW, SLOT
-from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
+from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.progress import MemoryBookmarks
 from tests.fakes.checkpoints.tallies import MemoryTallies
 
@@ -57,7 +57,3 @@ def test_of_two_counts_that_began_at_once_the_later_stays() -> None:
     for count in (1, 2):
         tallies.counted(MAILBOX, {0: {**NOTHING, Sum.COUNT: count}}, NOW)
     assert tallies.of_mailbox(MAILBOX).chunks[0].sums == {**NOTHING, Sum.COUNT: 2}
-
-
-def test_nobody_watches_before_the_first_start() -> None:
-    assert MemoryLineage().watching() is None

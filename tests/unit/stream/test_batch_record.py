@@ -67,8 +67,12 @@ class Ended:
         return self.metrics.registry.get_sample_value(f"reconciler_{metric}", labels)
 
 
-def test_its_bookmark_tells_what_is_settled_of_which_topics() -> None:
-    ended = Ended()
+@pytest.fixture
+def ended() -> Ended:
+    return Ended()
+
+
+def test_its_bookmark_tells_what_is_settled_of_which_topics(ended: Ended) -> None:
     ended.end()
     kept = ended.bookmarks.newest(STREAM)
     assert kept is not None
@@ -80,8 +84,9 @@ def test_a_stream_without_a_bookmark_was_never_recorded() -> None:
     assert Ended().position.recorded_at() is None
 
 
-def test_what_is_settled_is_committed_for_operators_once_and_beside_the_slices() -> None:
-    ended = Ended()
+def test_what_is_settled_is_committed_for_operators_once_and_beside_the_slices(
+    ended: Ended,
+) -> None:
     ended.position.commit_settled()
     ended.end()
     assert ended.committed == []
@@ -90,16 +95,14 @@ def test_what_is_settled_is_committed_for_operators_once_and_beside_the_slices()
     assert ended.committed == [{TOPIC: {0: 40, 1: 7}}]
 
 
-def test_a_stream_without_records_says_once_a_minute_that_it_lives() -> None:
-    ended = Ended()
+def test_a_stream_without_records_says_once_a_minute_that_it_lives(ended: Ended) -> None:
     for after in (0, SECOND, IDLE_RECORD, IDLE_RECORD + 1, IDLE_RECORD + SECOND):
         ended.now = NOW + after
         ended.end(begin=END)
     assert ended.recorded == 2
 
 
-def test_it_is_settled_before_anything_is_shown_of_it() -> None:
-    ended = Ended()
+def test_it_is_settled_before_anything_is_shown_of_it(ended: Ended) -> None:
     ended.record.position = replace(ended.position, ids=unreachable)
     with pytest.raises(Unreachable):
         ended.end(BatchLook(examined=5))
@@ -107,8 +110,9 @@ def test_it_is_settled_before_anything_is_shown_of_it() -> None:
     assert ended.bookmarks.newest(STREAM) is None
 
 
-def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled_and_is_told_later() -> None:
-    ended = Ended()
+def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled_and_is_told_later(
+    ended: Ended,
+) -> None:
     ended.commit = unreachable
     ended.end(BatchLook(examined=5))
     ended.position.commit_settled()
@@ -118,8 +122,7 @@ def test_a_group_that_cannot_be_told_keeps_nothing_from_being_settled_and_is_tol
     assert ended.committed == [{TOPIC: {0: 40, 1: 7}}]
 
 
-def test_operators_see_what_it_found() -> None:
-    ended = Ended()
+def test_operators_see_what_it_found(ended: Ended) -> None:
     suspects = [suspect_at(7, None)] * 2
     bad = Counter({"malformed": 3})
     ended.end(BatchLook(examined=5, unresolved=2, bad=bad, suspects=suspects))
@@ -130,16 +133,16 @@ def test_operators_see_what_it_found() -> None:
     assert (ended.shown("last_batch_timestamp_seconds", family="message") or 0) > 0
 
 
-def test_the_age_of_the_oldest_write_is_shown_and_none_is_no_age() -> None:
-    ended = Ended()
+def test_the_age_of_the_oldest_write_is_shown_and_none_is_no_age(ended: Ended) -> None:
     ended.end(BatchLook(oldest=NOW - 3 * SECOND))
     assert ended.shown("window_age_seconds") == 3
     ended.end()
     assert ended.shown("window_age_seconds") == 0
 
 
-def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silence() -> None:
-    ended = Ended()
+def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silence(
+    ended: Ended,
+) -> None:
     ended.settled = WITH_CANARIES
     looked = NOW - SECOND  # all that was read before
     ended.end(BatchLook(echoes=[(1, echo(looked - 2 * SECOND, 0)), (2, echo(looked, 0, "n2"))]))
@@ -149,9 +152,8 @@ def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silenc
     assert ended.shown("capture_delay_seconds", node="n1") == 32
 
 
-def test_how_far_canaries_were_heard_is_kept_with_what_is_settled() -> None:
+def test_how_far_canaries_were_heard_is_kept_with_what_is_settled(ended: Ended) -> None:
     """A fresh process notices one that is missing."""
-    ended = Ended()
     ended.settled = WITH_CANARIES
     ended.end(BatchLook(echoes=[(1, echo(10, 5))]))
     kept = ended.bookmarks.newest(STREAM)

@@ -146,8 +146,12 @@ class Past:
 # --- which are left
 
 
-def test_orphans_without_any_delete_are_left_for_one_reason_by_few_reads() -> None:
-    past = Past()
+@pytest.fixture
+def past() -> Past:
+    return Past()
+
+
+def test_orphans_without_any_delete_are_left_for_one_reason_by_few_reads(past: Past) -> None:
     sifted = past.sift()
     assert sifted.handed_over == []
     (left,) = sifted.left.values()
@@ -159,8 +163,7 @@ def test_orphans_without_any_delete_are_left_for_one_reason_by_few_reads() -> No
     assert past.published == []
 
 
-def test_those_that_the_truth_had_are_left_for_a_reason_of_their_own() -> None:
-    past = Past()
+def test_those_that_the_truth_had_are_left_for_a_reason_of_their_own(past: Past) -> None:
     past.lineage.remember(
         [Entry(message(uid), Slot(MAILBOX, uid), True, LONG_AGO) for uid in range(10)]
     )
@@ -176,8 +179,7 @@ def test_those_of_a_mailbox_that_has_lost_most_of_its_truth_as_well() -> None:
     assert list(sifted.left) == [Kind.MAILBOX_WITHOUT_TRUTH]
 
 
-def test_one_that_names_no_message_is_left_until_the_truth_is_read() -> None:
-    past = Past()
+def test_one_that_names_no_message_is_left_until_the_truth_is_read(past: Past) -> None:
     past.tables.rows[PROJECTION.name][Slot(MAILBOX, 5)] = row(messageid=None, uid=5)
     suspect = replace(past.suspect(5), sources=frozenset())
     sifted = PastRows(past.examiner(), past.tables, past.lost_rows, FEW).sift([suspect], NOW)
@@ -213,15 +215,13 @@ HANDED_OVER: dict[str, Callable[[Past], object]] = {
 
 
 @pytest.mark.parametrize("why", HANDED_OVER)
-def test_one_that_can_be_judged_or_is_another_matter_is_handed_over(why: str) -> None:
-    past = Past()
+def test_one_that_can_be_judged_or_is_another_matter_is_handed_over(past: Past, why: str) -> None:
     HANDED_OVER[why](past)
     assert past.handed_over(5)
 
 
-def test_one_that_evidence_decides_is_handed_over() -> None:
+def test_one_that_evidence_decides_is_handed_over(past: Past) -> None:
     """The truth never had this UID, says memory, which was whole before the row was written."""
-    past = Past()
     elsewhere = [Entry(message(uid), Slot(ELSEWHERE, uid), True, NOW) for uid in range(MANY)]
     past.lineage.remember(elsewhere)
     past.lineage.watch_from(LONG_AGO - 1_000 * SECOND)
@@ -231,9 +231,8 @@ def test_one_that_evidence_decides_is_handed_over() -> None:
     assert sifted.left == {}
 
 
-def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over() -> None:
+def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over(past: Past) -> None:
     """Else a sweep would hand over again, at 50 a minute, all that an earlier version reported."""
-    past = Past()
     for uid in range(10):
         past.journal.put(own(uid))
     sifted = past.sift()
@@ -244,14 +243,14 @@ def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over() -
     assert piece.differ == MANY, "they are still said to differ"
 
 
-def test_where_a_mailbox_cannot_be_read_as_a_whole_its_rows_wait_for_a_word_on_that() -> None:
-    past = Past()
+def test_where_a_mailbox_cannot_be_read_as_a_whole_its_rows_wait_for_a_word_on_that(
+    past: Past,
+) -> None:
     past.tables.whole_is_bad = True
     assert list(past.sift().left) == [Kind.MAILBOX_WITHOUT_TRUTH]
 
 
-def test_what_is_no_orphan_of_the_listing_is_handed_over_without_a_read() -> None:
-    past = Past()
+def test_what_is_no_orphan_of_the_listing_is_handed_over_without_a_read(past: Past) -> None:
     others = [
         replace(past.suspect(1), kind=Kind.MISSING_ROW),
         replace(past.suspect(2), projection="unseen_uids"),
@@ -265,8 +264,7 @@ def test_what_is_no_orphan_of_the_listing_is_handed_over_without_a_read() -> Non
 # --- what a person has accepted
 
 
-def test_what_was_counted_before_it_was_accepted_is_handed_over_and_removed() -> None:
-    past = Past()
+def test_what_was_counted_before_it_was_accepted_is_handed_over_and_removed(past: Past) -> None:
     past.sift()
     past.tell(AMBIGUOUS)
     past.accept(AMBIGUOUS)
@@ -279,8 +277,7 @@ def test_what_was_counted_before_it_was_accepted_is_handed_over_and_removed() ->
     assert past.tables.reads["serial"] == 1
 
 
-def test_a_row_that_is_found_after_that_is_left_and_never_removed() -> None:
-    past = Past()
+def test_a_row_that_is_found_after_that_is_left_and_never_removed(past: Past) -> None:
     past.sift(*range(10))
     past.tell(AMBIGUOUS)
     past.accept(AMBIGUOUS)
@@ -294,8 +291,7 @@ def test_a_row_that_is_found_after_that_is_left_and_never_removed() -> None:
     assert past.examine(20).action is Action.REPAIR
 
 
-def test_a_row_whose_reason_is_another_one_by_now_is_not_removed() -> None:
-    past = Past()
+def test_a_row_whose_reason_is_another_one_by_now_is_not_removed(past: Past) -> None:
     past.sift()
     past.tell(AMBIGUOUS)
     past.accept(AMBIGUOUS)
@@ -310,24 +306,21 @@ def test_a_row_whose_reason_is_another_one_by_now_is_not_removed() -> None:
     assert sifted.left[ABSENT].rows == 1
 
 
-def test_a_row_that_nobody_has_accepted_is_not_removed() -> None:
-    past = Past()
+def test_a_row_that_nobody_has_accepted_is_not_removed(past: Past) -> None:
     past.sift()
     past.tell(AMBIGUOUS)
     assert past.examine(5).action is Action.REPORT
     assert past.tables.applied == []
 
 
-def test_a_row_that_later_gets_evidence_is_repaired_by_that() -> None:
-    past = Past()
+def test_a_row_that_later_gets_evidence_is_repaired_by_that(past: Past) -> None:
     past.sift()
     past.tell(AMBIGUOUS)
     past.lineage.remember_deletes([ProjectionDelete(Slot(MAILBOX, 5), NOW)])
     assert past.examine(5).action is Action.REPAIR
 
 
-def test_where_a_mailbox_has_lost_most_since_its_rows_wait_for_a_word_on_that() -> None:
-    past = Past()
+def test_where_a_mailbox_has_lost_most_since_its_rows_wait_for_a_word_on_that(past: Past) -> None:
     past.sift()
     past.tell(AMBIGUOUS)
     past.accept(AMBIGUOUS)
@@ -346,8 +339,7 @@ def test_those_of_such_a_mailbox_are_removed_once_that_is_accepted() -> None:
     assert past.examine(5).action is Action.REPAIR
 
 
-def test_a_row_is_counted_when_it_was_found_first_and_seen_when_last() -> None:
-    past = Past()
+def test_a_row_is_counted_when_it_was_found_first_and_seen_when_last(past: Past) -> None:
     past.sift(5, at=NOW)
     past.sift(5, at=NOW + 7)
     assert list(past.lost_rows.all(FAMILY)) == [LostRow(Slot(MAILBOX, 5), AMBIGUOUS, NOW, NOW + 7)]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from unittest.mock import patch
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,25 +100,27 @@ def places(*numbers: int, table: str = TRUTH) -> set[Place]:
     return {(table, number) for number in numbers}
 
 
-def test_what_differs_in_few_rows_is_handed_over_at_once() -> None:
-    scene = Scene()
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_what_differs_in_few_rows_is_handed_over_at_once(scene: Scene) -> None:
     done = scene.sieve.take([piece(0, 10_000, many(0, 100))])
     assert done == {(TRUTH, 0): SweptRange(10_000, 100)}
     assert len(scene.published) == 100
     assert not scene.findings()
 
 
-def test_a_missing_row_is_handed_over_however_many_there_are() -> None:
-    scene = Scene()
+def test_a_missing_row_is_handed_over_however_many_there_are(scene: Scene) -> None:
     scene.sieve.take([piece(0, 3_000, many(0, 3_000, ()))])
     assert len(scene.published) == 3_000
     assert not scene.findings()
 
 
-def test_of_a_column_that_differs_in_many_rows_one_finding_tells_and_nothing_is_handed_over() -> (
-    None
-):
-    scene = Scene()
+def test_of_a_column_that_differs_in_many_rows_one_finding_tells_and_nothing_is_handed_over(
+    scene: Scene,
+) -> None:
     assert scene.sieve.take([piece(0, 1_500, many(0, 600))]) == {}
     done = scene.sieve.take([piece(1, 1_500, many(600, 600))])
     assert done.keys() == places(0, 1)
@@ -131,23 +134,20 @@ def test_of_a_column_that_differs_in_many_rows_one_finding_tells_and_nothing_is_
     assert len(list(scene.journal.history(FAMILY, "messages", found.slot))) == 1
 
 
-def test_the_ordinary_ones_among_them_are_handed_over() -> None:
+def test_the_ordinary_ones_among_them_are_handed_over(scene: Scene) -> None:
     """Also a row of the many in which something else differs: its repair makes it right."""
-    scene = Scene()
     ordinary = [differing(5_000, SEEN), differing(5_001, (*SEEN, *THREAD)), differing(5_002, ())]
     scene.sieve.take([piece(0, 3_000, [*many(0, 1_200), *ordinary])])
     assert scene.uids() == [5_000, 5_001, 5_002]
 
 
-def test_a_row_that_follows_several_patterns_is_left_when_each_is_systematic() -> None:
-    scene = Scene()
+def test_a_row_that_follows_several_patterns_is_left_when_each_is_systematic(scene: Scene) -> None:
     scene.sieve.take([piece(0, 3_000, [*many(0, 1_100), *many(2_000, 1_100, (*THREAD, *DATE))])])
     assert not scene.published
     assert len(scene.findings()) == 2
 
 
-def test_the_numbers_of_the_finding_grow_and_it_stays_one() -> None:
-    scene = Scene()
+def test_the_numbers_of_the_finding_grow_and_it_stays_one(scene: Scene) -> None:
     scene.sieve.take([piece(0, 1_000, many(0, 1_000))])
     (first,) = scene.findings()
     scene.now += 1
@@ -159,8 +159,9 @@ def test_the_numbers_of_the_finding_grow_and_it_stays_one() -> None:
     assert scene.logged() == ["held"]
 
 
-def test_what_is_in_fewer_than_a_thousand_rows_is_handed_over_at_the_end_of_the_table() -> None:
-    scene = Scene()
+def test_what_is_in_fewer_than_a_thousand_rows_is_handed_over_at_the_end_of_the_table(
+    scene: Scene,
+) -> None:
     assert scene.sieve.take([piece(0, 999, many(0, 999)), piece(1, 1)]).keys() == places(1)
     assert not scene.published
     assert scene.sieve.table_ended(TRUTH) == {(TRUTH, 0): SweptRange(999, 999)}
@@ -169,15 +170,15 @@ def test_what_is_in_fewer_than_a_thousand_rows_is_handed_over_at_the_end_of_the_
     assert scene.sieve.table_ended(LISTING) == {}
 
 
-def test_what_waits_is_handed_over_when_it_turns_out_to_be_rare() -> None:
-    scene = Scene()
+def test_what_waits_is_handed_over_when_it_turns_out_to_be_rare(scene: Scene) -> None:
     assert scene.sieve.take([piece(0, 100, many(0, 50))]) == {}
     assert scene.sieve.take([piece(1, 5_000)]).keys() == places(0, 1)
     assert len(scene.published) == 50
 
 
-def test_what_was_systematic_in_the_truth_is_left_in_the_listing_from_its_first_row_on() -> None:
-    scene = Scene()
+def test_what_was_systematic_in_the_truth_is_left_in_the_listing_from_its_first_row_on(
+    scene: Scene,
+) -> None:
     scene.sieve.take([piece(0, 3_000, many(0, 1_200))])
     scene.sieve.table_ended(TRUTH)
     for number in range(10):
@@ -191,8 +192,7 @@ def test_what_was_systematic_in_the_truth_is_left_in_the_listing_from_its_first_
     assert "1200 of 3000 rows" in found.sentence
 
 
-def test_a_piece_that_was_not_read_whole_is_never_done() -> None:
-    scene = Scene()
+def test_a_piece_that_was_not_read_whole_is_never_done(scene: Scene) -> None:
     unread = piece(0, 100, many(0, 50))
     unread.unread = [(ALL_TOKENS, "tombstones")]
     assert scene.sieve.take([unread]) == {}
@@ -203,8 +203,7 @@ def test_a_piece_that_was_not_read_whole_is_never_done() -> None:
 # --- a person's hand
 
 
-def test_what_is_accepted_is_handed_over_by_the_next_sweep() -> None:
-    scene = Scene()
+def test_what_is_accepted_is_handed_over_by_the_next_sweep(scene: Scene) -> None:
     scene.sieve.take([piece(0, 3_000, many(0, 1_200))])
     scene.accept()
     scene.begun(replace(SWEEP, began_at=NOW + 10))
@@ -213,8 +212,7 @@ def test_what_is_accepted_is_handed_over_by_the_next_sweep() -> None:
     assert len(scene.published) == 1_200
 
 
-def test_its_finding_ends_when_a_sweep_has_found_the_listing_right() -> None:
-    scene = Scene()
+def test_its_finding_ends_when_a_sweep_has_found_the_listing_right(scene: Scene) -> None:
     scene.sieve.take([piece(0, 3_000, many(0, 1_200))])
     scene.accept()
     scene.begun()
@@ -227,9 +225,8 @@ def test_its_finding_ends_when_a_sweep_has_found_the_listing_right() -> None:
     assert scene.logged() == ["held", "held", "healed"]
 
 
-def test_and_stays_accepted_while_what_was_handed_over_is_not_repaired() -> None:
+def test_and_stays_accepted_while_what_was_handed_over_is_not_repaired(scene: Scene) -> None:
     """No stream runs, or it only observes: the next sweep hands them over once more."""
-    scene = Scene()
     scene.sieve.take([piece(0, 3_000, many(0, 1_200))])
     scene.accept()
     for _ in range(2):
@@ -246,8 +243,7 @@ def test_and_stays_accepted_while_what_was_handed_over_is_not_repaired() -> None
     assert line.endswith(": accepted, and handed over")
 
 
-def test_an_acceptance_while_a_sweep_goes_on_is_kept_for_the_next() -> None:
-    scene = Scene()
+def test_an_acceptance_while_a_sweep_goes_on_is_kept_for_the_next(scene: Scene) -> None:
     scene.sieve.take([piece(0, 1_000, many(0, 1_000))])
     scene.accept()
     scene.sieve.take([piece(1, 1_000, many(1_000, 1_000))])
@@ -258,10 +254,9 @@ def test_an_acceptance_while_a_sweep_goes_on_is_kept_for_the_next() -> None:
     assert found.accepted
 
 
-def test_a_finding_of_before_ends_when_it_is_systematic_no_more_and_what_is_left_goes_over() -> (
-    None
-):
-    scene = Scene()
+def test_a_finding_of_before_ends_when_it_is_systematic_no_more_and_what_is_left_goes_over(
+    scene: Scene,
+) -> None:
     scene.sieve.take([piece(0, 3_000, many(0, 1_200))])
     scene.begun(replace(SWEEP, began_at=NOW + 10))
     scene.sieve.take([piece(0, 3_000, many(0, 40))])
@@ -271,8 +266,7 @@ def test_a_finding_of_before_ends_when_it_is_systematic_no_more_and_what_is_left
     assert not scene.findings()
 
 
-def test_the_report_names_it_and_what_is_typed() -> None:
-    scene = Scene()
+def test_the_report_names_it_and_what_is_typed(scene: Scene) -> None:
     scene.sieve.take([piece(0, 3_000, many(0, 1_200))])
     (found,) = scene.findings()
     assert list(scene.sieve.lines()) == [
@@ -285,8 +279,7 @@ def test_the_report_names_it_and_what_is_typed() -> None:
 # --- killed, and gone on with
 
 
-def test_a_sweep_that_goes_on_leaves_what_it_has_told_of_however_few_are_left() -> None:
-    scene = Scene()
+def test_a_sweep_that_goes_on_leaves_what_it_has_told_of_however_few_are_left(scene: Scene) -> None:
     scene.sieve.take([piece(0, 2_000, many(0, 1_100))])
     scene.now += 5
     scene.begun()
@@ -297,8 +290,7 @@ def test_a_sweep_that_goes_on_leaves_what_it_has_told_of_however_few_are_left() 
     assert "1100 of 2000 rows" in found.sentence
 
 
-def test_what_waited_when_it_was_killed_is_compared_again() -> None:
-    scene = Scene()
+def test_what_waited_when_it_was_killed_is_compared_again(scene: Scene) -> None:
     assert scene.sieve.take([piece(0, 1_000, many(0, 900))]) == {}
     scene.begun()
     done = scene.sieve.take([piece(0, 1_000, many(0, 900)), piece(1, 1_000, many(900, 100))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,8 +61,12 @@ def of_reason(scene: Scene, reason: Kind) -> Finding:
     return found
 
 
-def test_a_few_wait_until_the_table_ends_and_are_handed_over_one_by_one() -> None:
-    scene = Scene()
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_a_few_wait_until_the_table_ends_and_are_handed_over_one_by_one(scene: Scene) -> None:
     assert scene.sieve.take([past(0, {AMBIGUOUS: left(1, 2)})]) == {}
     assert scene.sieve.take([past(1, {AMBIGUOUS: left(3)}), piece(2, 9, (), LISTING)]).keys() == (
         places(2, table=LISTING)
@@ -73,8 +78,7 @@ def test_a_few_wait_until_the_table_ends_and_are_handed_over_one_by_one() -> Non
     assert scene.findings() == []
 
 
-def test_of_more_one_finding_tells_and_none_is_handed_over() -> None:
-    scene = Scene()
+def test_of_more_one_finding_tells_and_none_is_handed_over(scene: Scene) -> None:
     assert scene.sieve.take([past(0, {AMBIGUOUS: left(1, 2)})]) == {}
     done = scene.sieve.take([past(1, {AMBIGUOUS: left(3, 4, mailbox=OTHER)})])
     assert done.keys() == places(0, 1, table=LISTING)
@@ -88,15 +92,13 @@ def test_of_more_one_finding_tells_and_none_is_handed_over() -> None:
     assert scene.logged() == ["reported"]
 
 
-def test_each_reason_has_a_finding_of_its_own() -> None:
-    scene = Scene()
+def test_each_reason_has_a_finding_of_its_own(scene: Scene) -> None:
     swept(scene, past(0, {AMBIGUOUS: left(*range(9)), ABSENT: left(*range(20, 22))}))
     assert scene.uids() == [20, 21]
     assert [each.slot for each in scene.findings()] == [place_of(FAMILY, AMBIGUOUS)]
 
 
-def test_the_rows_that_an_index_shows_again_are_not_counted_twice() -> None:
-    scene = Scene()
+def test_the_rows_that_an_index_shows_again_are_not_counted_twice(scene: Scene) -> None:
     swept(scene, past(0, {AMBIGUOUS: left(*range(9))}))
     for number in range(3):
         again = past(number, {AMBIGUOUS: left(number)}, "messagedeleted")
@@ -106,8 +108,7 @@ def test_the_rows_that_an_index_shows_again_are_not_counted_twice() -> None:
     assert "lacks 9 rows" in of_reason(scene, AMBIGUOUS).sentence
 
 
-def test_a_sweep_that_goes_on_leaves_what_it_has_told_of_however_few_are_left() -> None:
-    scene = Scene()
+def test_a_sweep_that_goes_on_leaves_what_it_has_told_of_however_few_are_left(scene: Scene) -> None:
     scene.sieve.take([past(0, {AMBIGUOUS: left(*range(9))})])
     scene.now += 5
     scene.begun()
@@ -116,8 +117,7 @@ def test_a_sweep_that_goes_on_leaves_what_it_has_told_of_however_few_are_left() 
     assert len(scene.findings()) == 1
 
 
-def test_its_finding_ends_with_a_sweep_that_finds_few() -> None:
-    scene = Scene()
+def test_its_finding_ends_with_a_sweep_that_finds_few(scene: Scene) -> None:
     swept(scene, past(0, {AMBIGUOUS: left(*range(9))}))
     scene.now += 2_000
     scene.begun(LATER)
@@ -128,8 +128,9 @@ def test_its_finding_ends_with_a_sweep_that_finds_few() -> None:
     assert scene.logged() == ["reported", "healed"]
 
 
-def test_an_accepted_one_stays_while_its_rows_are_handed_over_and_ends_after_that() -> None:
-    scene = Scene()
+def test_an_accepted_one_stays_while_its_rows_are_handed_over_and_ends_after_that(
+    scene: Scene,
+) -> None:
     swept(scene, past(0, {AMBIGUOUS: left(*range(9))}))
     scene.accept()
     scene.begun(LATER)
@@ -148,8 +149,9 @@ def test_an_accepted_one_stays_while_its_rows_are_handed_over_and_ends_after_tha
     assert scene.findings() == []
 
 
-def test_what_is_found_after_an_acceptance_is_told_and_what_was_accepted_stays_so() -> None:
-    scene = Scene()
+def test_what_is_found_after_an_acceptance_is_told_and_what_was_accepted_stays_so(
+    scene: Scene,
+) -> None:
     swept(scene, past(0, {AMBIGUOUS: left(*range(9))}))
     scene.accept()
     before = of_reason(scene, AMBIGUOUS)
@@ -166,8 +168,7 @@ def test_what_is_found_after_an_acceptance_is_told_and_what_was_accepted_stays_s
     assert before.next_look == NOW
 
 
-def test_rows_that_a_whole_sweep_does_not_find_any_more_are_forgotten() -> None:
-    scene = Scene()
+def test_rows_that_a_whole_sweep_does_not_find_any_more_are_forgotten(scene: Scene) -> None:
     gone = LostRow(Slot(MAILBOX, 1), AMBIGUOUS, NOW, NOW)
     still = LostRow(Slot(MAILBOX, 2), AMBIGUOUS, NOW, LATER.began_at + 5)
     scene.lost_rows.keep(FAMILY, [gone, still])
