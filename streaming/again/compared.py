@@ -1,9 +1,9 @@
-"""What one scan of a sweep tells a later one of another table, which reads rows in another order.
+"""Fingerprints that one scan of a sweep leaves for a later scan of another table.
 
-So neither asks for the other table's rows one by one. What is kept of a row is a fingerprint of all
-its cells, in a file for each range of the later table's tokens. A row whose fingerprint is not
-there is compared like any other: what is lost (a crash, a worker on another machine, a full disk)
-costs time, and nothing else.
+The tables have different orders; without fingerprints a scan reads the other table's rows one by
+one. A fingerprint covers all cells of a row, in a file for each range of the later table's tokens.
+A row without one is compared like any other. Lost files (a crash, a worker on another machine, a
+full disk) cost time only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reconcilers.words.tokens import range_of
 log = logging.getLogger("reconciler")
 
 BYTES = 8
-"""Of a fingerprint: that a wrong row has that of a right one of its range, nobody lives to see."""
+"""Length of a fingerprint: a wrong row of a range of n right rows passes with n in 2**64."""
 SAME_ON_EACH_CALL = 2
 """The version of `marshal` that writes equal rows as equal bytes."""
 Fingerprints = NDArray[np.uint64]
@@ -33,13 +33,13 @@ Fingerprints = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Fingerprints of one sweep for one table, in a folder of their own; ``ranges`` are its."""
+    """Fingerprints of one sweep for one table, in one folder; it has so many token ``ranges``."""
 
     folder: Path
     ranges: int
 
     def note(self, rows: Iterable[RawRow], token: Callable[[RawCell], int]) -> None:
-        """Keep these; ``token`` is that of their first cell, in whose range they are asked for."""
+        """Add rows; ``token`` gives the token of the first cell, by which they are looked up."""
         parts: defaultdict[int, bytearray] = defaultdict(bytearray)
         for row in rows:
             parts[range_of(token(row[0]), self.ranges)] += _fingerprint(row)
@@ -53,7 +53,7 @@ class Compared:
             log.warning("the sweep of the listing takes longer: %s", failed)
 
     def of(self, number: int) -> Fingerprints:
-        """Those of a range of the listing's tokens, in order."""
+        """The fingerprints of a range of tokens, sorted; empty if its file cannot be read."""
         try:
             found = self._file(number).read_bytes()
         except OSError:
@@ -65,7 +65,7 @@ class Compared:
 
 
 def are_among(rows: Sequence[RawRow], known: Fingerprints) -> list[bool]:
-    """Of each row whether its fingerprint is among these, which are in order."""
+    """For each row whether its fingerprint is among ``known``, which is sorted."""
     if not len(known) or not rows:
         return [False] * len(rows)
     asked = np.frombuffer(b"".join(map(_fingerprint, rows)), np.uint64)

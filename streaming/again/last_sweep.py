@@ -12,7 +12,7 @@ NOT_SWEPT = "never swept: what was wrong before the first start is not known (`r
 
 
 def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
-    """What the last one did or does. ``systems`` are the projections that are to be compared."""
+    """A line on the newest sweep. ``systems`` are the projections that must be compared."""
     known = sweeps.all()
     if not known:
         return NOT_SWEPT
@@ -30,9 +30,9 @@ def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
 
 
 def compared_since(sweeps: Sequence[SweepRecord], systems: Collection[str]) -> Micros | None:
-    """When (µs) the newest sweep of all these systems began that has ended; None without one.
+    """When (µs) the newest ended sweep of all these systems began; None without one.
 
-    Each row was compared at least once since then, but for ranges that its outcome names unread.
+    Each row was compared since then, except in ranges that the sweep's outcome names as unread.
     """
     ended = (each for each in sweeps if each.ended_at is not None)
     return max((each.began_at for each in ended if set(systems) <= {*each.systems}), default=None)

@@ -1,8 +1,8 @@
-"""Rows of the past on a worker: which are left together, told by batched reads and no serial one.
+"""Rows of the past on a worker: finds those that are left together, by batched reads.
 
-A row that the truth does not have is judged by the very rules of the stream, as if it had been
-absent a delay ago. What they only report, for want of any delete, is left with others; nothing is
-written to James's tables here. All else is handed over to the stream, which confirms it.
+A row that the truth lacks is judged by the rules of the stream, without a serial read. A row that
+they only report, because no delete is known, is left with others. All other rows are handed over
+to the stream, which confirms them. Nothing here writes to James's tables.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(slots=True)
 class LeftRows:
-    """Rows that are left for one reason: how many, where, and ``most`` + 1 of them at most.
+    """Rows that are left for one reason: how many, their groups, and at most ``most`` + 1 suspects.
 
-    ``born`` are the first and the last time (µs) at which one of their sources was made.
+    ``born`` are the first and the last time (µs) at which one of their sources was created.
     """
 
     most: int
@@ -39,11 +39,11 @@ class LeftRows:
     born: tuple[Micros, Micros] | None = None
 
     def add(self, suspect: Suspect) -> None:
-        """One more."""
+        """Add a row."""
         self.merge(LeftRows(0, 1, {suspect.slot.group}, [suspect], _span(births(suspect.sources))))
 
     def merge(self, other: LeftRows) -> None:
-        """Take in others that are left for the same reason."""
+        """Add other rows that are left for the same reason."""
         self.rows += other.rows
         self.groups |= other.groups
         self.suspects += other.suspects[: self.most + 1 - len(self.suspects)]
@@ -56,10 +56,10 @@ def _span(times: Sequence[Micros]) -> tuple[Micros, Micros] | None:
 
 @dataclass(slots=True)
 class SiftedRows:
-    """What became of suspects: ``handed_over`` as ever, or ``left``, by reason.
+    """The suspects that are ``handed_over``, and those that are ``left``, by reason.
 
-    ``covered`` counts those that are handed over because a person has accepted their reason, and
-    ``told`` those whose own finding says the same already.
+    ``covered`` counts those handed over because a person has accepted their reason. ``told`` counts
+    rows, in neither, whose own finding already says the same.
     """
 
     handed_over: list[Suspect] = field(default_factory=list)
@@ -70,7 +70,7 @@ class SiftedRows:
 
 @dataclass(frozen=True, slots=True)
 class PastRows:
-    """Tells rows of the past from others. ``most`` are so few that each has a finding of its own.
+    """Separates rows of the past from others; up to ``most`` have findings of their own.
 
     ``examiner`` is that of the listing.
     """
@@ -81,7 +81,7 @@ class PastRows:
     most: int
 
     def sift(self, suspects: Iterable[Suspect], at: Micros) -> SiftedRows:
-        """Those that are left are noted as counted ``at`` (µs), unless they were before."""
+        """Sift suspects, and store undecided rows as seen ``at`` (µs)."""
         found, extra = SiftedRows(), list[Suspect]()
         for each in suspects:
             (extra if self._may_be_left(each) else found.handed_over).append(each)
@@ -104,7 +104,7 @@ class PastRows:
         return listed and suspect.kind is Kind.EXTRA_ROW and suspect.unreadable is None
 
     def _groups(self) -> Mapping[Kind, Finding | None]:
-        """The findings of those that are left, by reason."""
+        """By reason, the finding that stands for all rows left for it."""
         family = self.examiner.family
         places = {reason: place_of(family, reason) for reason in COVERED}
         found = self.examiner.journal.recall(family, family.listing.name, places.values())
@@ -141,9 +141,9 @@ class PastRows:
     def _reasons(
         self, some: Sequence[Suspect], removals: Removals
     ) -> tuple[Mapping[Slot, Kind], Collection[Slot]]:
-        """Those of the rows that no evidence decides, and the rows whose own finding says so.
+        """The reasons of undecided rows, and the rows whose own finding already states one.
 
-        None where something cannot be read.
+        Both are empty if something cannot be read.
         """
         confirmation, tables = self.examiner.confirmation, TablesInBulk(self.tables)
         bulk = replace(
@@ -155,7 +155,7 @@ class PastRows:
         try:
             cases = bulk.confirmed(asked, bulk.clock(), "")
         except (ReadFailed, Refused):
-            return {}, ()  # the stream finds out which it is
+            return {}, ()  # all are handed over, and the stream finds the unreadable one
         reasons, told = dict[Slot, Kind](), set[Slot]()
         for case in cases:
             reason = self._reason(bulk, case)
@@ -174,12 +174,12 @@ class PastRows:
 
 
 def _is_told(finding: Finding, reason: Kind) -> bool:
-    """Whether a finding of its own tells the same, and nobody has decided on it."""
+    """Whether a row's own finding states this reason, and nobody has accepted it."""
     return (finding.kind, finding.state) == (reason, State.REPORTED) and not finding.accepted
 
 
 def _where_most_is_lost(case: ConfirmedSuspect, reason: Kind, removals: Removals) -> Kind:
-    """The reason, or that its mailbox has lost most of its truth; also if that cannot be read."""
+    """The reason, or `MAILBOX_WITHOUT_TRUTH` if its mailbox may have lost most of its truth."""
     if reason is Kind.UNRESOLVED:
         return reason
     try:
@@ -191,18 +191,18 @@ def _where_most_is_lost(case: ConfirmedSuspect, reason: Kind, removals: Removals
 
 @dataclass(frozen=True, slots=True)
 class TablesInBulk:
-    """The reads of a confirmation, at the consistency of looks: nothing is written on them."""
+    """The reads of a confirmation at the consistency of looks; no write rests on them."""
 
     tables: ConfirmTables
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        """The projection's rows."""
+        """The projection's rows at these slots."""
         return self.tables.projection_rows(projection, slots)
 
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
     ) -> dict[Slot, Row]:
-        """The projection's rows with write times (µs)."""
+        """The projection's rows at these slots, with write times (µs)."""
         return self.tables.projection_with_times(projection, slots)
 
     def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:

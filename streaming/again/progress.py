@@ -1,4 +1,4 @@
-"""How far a sweep or replay is, on standard error: a bar on a terminal, else lines."""
+"""The progress of a sweep or replay: a bar on a terminal, else lines on stderr or in the log."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 log = logging.getLogger("reconciler")
 
 EVERY, LOGGED_EVERY = 10.0, 60.0
-"""Seconds between two lines: for a person, in the log."""
+"""Seconds between two lines, on standard error and in the log."""
 
 
 @dataclass(slots=True)
 class TableProgress:
-    """How far one table is; ``done`` counts what was done before, too. ``began``: steady clock.
+    """The progress of one table. ``done`` includes ranges of earlier processes, ``read`` does not.
 
-    ``unit`` is what is counted there.
+    ``began`` is by the monotonic clock (s); ``unit`` names what ``rows`` counts.
     """
 
     name: str = ""
@@ -34,7 +34,7 @@ class TableProgress:
     unit: str = "rows"
 
     def add(self, ranges: int, rows: int, suspects: int) -> None:
-        """So much was just done."""
+        """Add what was just done."""
         self.done += ranges
         self.read += ranges
         self.rows += rows
@@ -42,17 +42,17 @@ class TableProgress:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left."""
+        """Whether all ranges are done."""
         return self.done == self.ranges
 
     def told(self) -> str:
-        """What was read, and how fast."""
+        """How much was read, and how fast."""
         took = max(time.monotonic() - self.began, 0.001)
         pace = f"{self.rows / took:,.0f} {self.unit}/s"
         return f"{self.rows} {self.unit}, {pace}, {self.suspects} suspects"
 
     def line(self) -> str:
-        """All of it."""
+        """The progress in one line."""
         left, end = self.ranges - self.done, ""
         if self.read and left:
             end = f", {(time.monotonic() - self.began) / self.read * left:,.0f} s left"
@@ -79,7 +79,7 @@ class ShownProgress:
         self._task = self._bar.add_task("", total=None, told="")
 
     def __enter__(self) -> ShownProgress:
-        """Begin to show it."""
+        """Show the bar."""
         self._bar.start()
         return self
 
@@ -89,17 +89,17 @@ class ShownProgress:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        """The last line stays."""
+        """Stop the bar; its last line stays."""
         self._bar.stop()
 
     def table(self, name: str, done: int, ranges: int) -> None:
-        """The next table."""
+        """Begin the next table."""
         self._table = TableProgress(name, ranges, done, unit=self._unit)
         self._bar.reset(self._task, description=name, total=ranges, completed=done, told="")
         self._say(self._table.line())
 
     def round(self, ranges: int, rows: int, suspects: int) -> None:
-        """So much was just done."""
+        """Add what was just done; print a line every `EVERY` seconds and at the end."""
         table = self._table
         table.add(ranges, rows, suspects)
         self._bar.update(self._task, completed=table.done, told=table.told())
@@ -107,7 +107,7 @@ class ShownProgress:
             self._say(table.line())
 
     def waiting(self, why: str) -> None:
-        """Nothing goes on for now."""
+        """Show why the work waits."""
         self._bar.update(self._task, told=f"waits: {why}")
         self._say(f"{self._table.name}: waits: {why}")
 
@@ -126,18 +126,18 @@ class LoggedProgress:
         self._told_at = time.monotonic()
 
     def table(self, name: str, done: int, ranges: int) -> None:
-        """The next table."""
+        """Begin the next table."""
         self._table = TableProgress(name, ranges, done)
         self._tell()
 
     def round(self, ranges: int, rows: int, suspects: int) -> None:
-        """So much was just done."""
+        """Add what was just done; log a line every `LOGGED_EVERY` seconds and at the end."""
         self._table.add(ranges, rows, suspects)
         if time.monotonic() > self._told_at + LOGGED_EVERY or self._table.over:
             self._tell()
 
     def waiting(self, why: str) -> None:
-        """Nothing goes on for now."""
+        """Log why the work waits."""
         log.warning("sweep: %s: waits: %s", self._table.name, why)
 
     def _tell(self) -> None:

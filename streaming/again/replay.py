@@ -1,11 +1,11 @@
-"""A replay: events that were settled before are looked at again, from Kafka, slice by slice.
+"""A replay: settled events are read again from Kafka, and their keys looked at, slice by slice.
 
 ::
 
     offsets ─▶ what Kafka still holds ─▶ slice: read, decode, look ─▶ suspects ─▶ handed over
 
-It reads with a consumer of its own and writes nothing of what the stream knows of its progress. A
-delete that is heard again is the one that is remembered: it has the same write time.
+It has a consumer of its own and does not change the stream's progress. A delete that is received
+again equals the recorded one: it has the same write time.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from streaming.pipeline.spark_errors import OURS, cause_of, is_of_a_record
 from streaming.pipeline.worker import BatchLook, Job
 
 SURROUNDINGS = re.compile(rf"{re.escape(OURS)}\.(Unreachable|Overloaded): ")
-"""How Spark tells of a server that did not answer a worker."""
+"""How Spark's message names a server that did not answer a worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayJob(Job):
-    """The stream's job, but what cannot be decoded is a dead letter already."""
+    """The stream's job, which writes no dead letters: undecodable events already have one."""
 
     def keep_dead_letters(self, letters: Iterable[Mapping[str, Any]]) -> None:
-        """They are counted, and not kept again."""
+        """Do nothing: they are counted elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class DryReplayJob(ReplayJob):
-    """A replay that only shows what differs."""
+    """A replay that only shows differences."""
 
     def publish(self, wakes: Iterable[Wake]) -> None:
-        """What the look would see again one delay later is not handed over either."""
+        """Do nothing: keys that the look would repeat one delay later are not published."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayable:
-    """What of the wanted offsets can be read; ``gone`` says what Kafka has deleted since."""
+    """The wanted offsets that can be read; ``gone`` names the ones that Kafka has deleted."""
 
     begin: Positions
     end: Positions
@@ -59,14 +59,14 @@ class Replayable:
 
     @property
     def records(self) -> int:
-        """How many offsets these are."""
+        """The number of offsets."""
         return sum(end - self.begin[place] for place, end in self.end.items())
 
 
 def replayable(begin: Positions, end: Positions, beginnings: Positions) -> Replayable:
-    """From ``begin`` to before ``end``, where Kafka holds nothing before ``beginnings``.
+    """The offsets from ``begin`` to before ``end`` that are not before Kafka's ``beginnings``.
 
-    Partitions of which nothing is left to read are left out.
+    Partitions without any are left out.
     """
     first, last, gone = dict[Place, int](), dict[Place, int](), list[str]()
     for place, wanted in sorted(begin.items()):
@@ -82,10 +82,10 @@ def replayable(begin: Positions, end: Positions, beginnings: Positions) -> Repla
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What a replay has gone through. ``suspects`` are how many, by projection and kind.
+    """What a replay has read. ``suspects`` are counts by projection and kind.
 
-    ``unread`` says which records no worker could look at, ``gone`` which Kafka has deleted while
-    it went on.
+    ``unread`` names records that no worker could look at, ``gone`` those that Kafka deleted
+    meanwhile.
     """
 
     records: int = 0
@@ -97,18 +97,18 @@ class ReplayResult:
 
 
 class LookAtRanges(Protocol):
-    """Looks at what stands in ranges of offsets; `reader` makes the real one."""
+    """Looks at the keys in ranges of offsets; `reader` makes the real one."""
 
     def __call__(self, ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
-        """Raises `Refused` where the records may be to blame, `Unreachable` where servers are."""
+        """Raises `Refused` or `SparkDied` if records may be the cause, `Unreachable` if servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Goes through offsets, at most ``at_once`` at a time.
+    """Replays offsets, at most ``at_once`` at a time.
 
-    ``publish`` hands suspects over; durable when it returns. ``wait`` is asked before each slice,
-    and raises when somebody wants it to end. ``beginnings`` asks Kafka what it holds by now.
+    ``publish`` hands suspects over; durable when it returns. ``wait`` (s) is called before each
+    slice, and raises if the replay is stopped. ``beginnings`` reads Kafka's first offsets.
     """
 
     look: LookAtRanges
@@ -119,7 +119,7 @@ class Replay:
     beginnings: Callable[[], Positions]
 
     def run(self, wanted: Replayable) -> ReplayResult:
-        """All of it. Raises `Unreachable`, `SparkDied`."""
+        """Replay all wanted offsets. Raises `Unreachable`, `SparkDied`, and as ``wait`` does."""
         found, pieces = ReplayResult(), list(_slices(wanted.begin, wanted.end, self.at_once))
         self.progress.table("events", 0, len(pieces))
         for piece in pieces:
@@ -130,7 +130,7 @@ class Replay:
         return found
 
     def _examine(self, piece: Slice, found: ReplayResult) -> None:
-        """Around records that are gone by now; and that no worker can look at, down to the one."""
+        """Look at a slice. Records that are gone are left out; a refused slice is halved to one."""
         try:
             looked = self._looked(piece)
         except (Refused, SparkDied) as refused:
@@ -172,7 +172,7 @@ def _slices(begin: Positions, end: Positions, most: int) -> Iterator[Slice]:
 
 
 def reader(spark: SparkSession, job: Job) -> LookAtRanges:
-    """On Spark's workers. Raises `Refused`, `SparkDied`."""
+    """A look on Spark's workers, which raises `Refused`, `Unreachable`, `SparkDied`."""
     of_job = RangeReader(spark, job)
 
     def look(ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:

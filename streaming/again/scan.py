@@ -1,20 +1,19 @@
-"""What a sweep does on Spark's workers: some tokens of one table are read, and compared.
+"""What a sweep does on Spark's workers: it reads some tokens of one table, and compares the rows.
 
 =============  ====================================================================================
 table          what is compared
 =============  ====================================================================================
-the listing,   where memory is whole: each row with memory and the indexes; what its truth must say
-ahead          is noted (`compared.py`)
-the truth      each row with what was noted of its source; of any other with the listing and the
-               indexes at its slot, and remembered
-the listing    each row with the truth of the source that it names; not those that were compared
-               when the truth was read, and have not changed
+the listing,   if memory is whole: each row with lineage and the indexes; a fingerprint of the truth
+ahead          row that it needs is kept (`compared.py`)
+the truth      each row with these fingerprints; a row without one with the listing and the indexes
+               at its slot, and lineage then records it
+the listing    each row with the truth of the source that it names; unchanged rows that were
+               compared when the truth was read are skipped
 an index       each row, by its key, with all of them
 =============  ====================================================================================
 
-Rows that are plainly right cost a glance; all others are looked at, as the stream would. A scan
-reads rows in the order of its own table, which is no other's: so what it asks of another table it
-asks row by row, and what was noted it need not ask.
+A row that is plainly right costs a glance; others are looked at as in the stream. Each table has an
+order of its own, so other tables are read row by row, unless a fingerprint makes that unnecessary.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ from streaming.steps.ports import RawScans
 log = logging.getLogger("reconciler")
 
 ROWS_AT_ONCE = 10_000
-"""Rows of one partition are never parted; a partition is a message's, or a mailbox's page."""
+"""Rows of the truth compared at once; all rows of a message stay together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some tokens of one table: the unit in which a sweep goes on after a crash.
+    """Some tokens of one table: the unit in which a sweep resumes after a crash.
 
-    ``ahead``: only what its rows' truths must say is noted. ``at`` is when it was sent (µs, by the
-    clock of the driver): what is left then was counted then.
+    ``ahead``: only fingerprints are made. ``at`` is when the driver sent it (µs, by its clock):
+    rows that are left are recorded as seen then.
     """
 
     table: str
@@ -64,10 +63,10 @@ class Piece:
 class SweptPiece:
     """What a worker found in a piece.
 
-    ``unread`` are tokens that the server fails to read, and why. ``failed`` says why nothing of it
-    counts: a server did not answer. ``left`` are rows of the past that no evidence decides, by the
-    reason; ``covered`` counts those of its suspects whose reason a person has accepted, and
-    ``told`` the rows whose own finding says the same already.
+    ``unread`` are tokens that the server fails to read, and why. ``failed`` is why the whole piece
+    does not count: a server did not answer. ``left`` are undecided rows of the past, by reason.
+    ``covered`` counts suspects whose reason a person has accepted, ``told`` rows whose own finding
+    already says the same.
     """
 
     piece: Piece
@@ -80,7 +79,7 @@ class SweptPiece:
     failed: str | None = None
 
     def take(self, sifted: SiftedRows) -> None:
-        """Take in what became of some suspects."""
+        """Add some sifted rows."""
         self.suspects += sifted.handed_over
         self.covered += sifted.covered
         self.told += sifted.told
@@ -94,16 +93,16 @@ class SweptPiece:
 
     @property
     def unreadable(self) -> list[Suspect]:
-        """Those of its suspects that could not be looked at."""
+        """The suspects that could not be looked at."""
         return [each for each in self.suspects if each.unreadable is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Scanning:
-    """What a worker needs to sweep: the job, and what makes a process's own scans of its family.
+    """What a worker needs to sweep: the job, and what makes ``scans`` and ``past`` in its process.
 
-    ``past`` makes what tells rows of the past from others. ``expected`` is what the truth must say,
-    ``compared`` the rows of the listing that are right.
+    ``expected`` has fingerprints of what the truth must contain, ``compared`` those of listing rows
+    that are right.
     """
 
     job: Job
@@ -114,7 +113,7 @@ class Scanning:
 
 
 def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[SweptPiece]]:
-    """For ``mapPartitions``: pieces in, what was found in them out."""
+    """A function for ``mapPartitions``: from pieces to what was found in them."""
     return partial(_swept, scanning)
 
 
@@ -154,10 +153,10 @@ class Scanner:
         self._source = decoder(job.family.truth.source)
 
     def sweep(self, tokens: TokenRange, found: SweptPiece) -> None:
-        """Around what the server fails to read, down to one token.
+        """Scan tokens; if a part cannot be read, halve the range down to the failing token.
 
-        Raises `Retryable`, also where it fails to read the last token alone, of which most likely
-        no row is: then it is the table or the server, and halves would fail without an end.
+        Raises `Retryable`. If the last token alone, which most likely has no row, cannot be read
+        either, the table or the server fails: that is raised, too.
         """
         table, number, family = found.piece.table, found.piece.number, self._job.family
         unknown: Callable[[list[RawRow]], list[RawRow]] = list
@@ -181,7 +180,7 @@ class Scanner:
                 self.sweep(half, found)
 
     def read_ahead(self, found: SweptPiece) -> None:
-        """A piece of the listing. What a server fails to read, nothing is noted of."""
+        """Make fingerprints from a piece of the listing, up to a page that cannot be read."""
         try:
             for rows in self._scans.pages(found.piece.table, found.piece.tokens):
                 found.rows += len(rows)
@@ -195,7 +194,7 @@ class Scanner:
             pass
 
     def _together(self, table: str, pages: Iterable[Sequence[RawRow]]) -> Iterator[list[RawRow]]:
-        """Of the truth all rows of a source at once; of other tables as they come."""
+        """Pages of rows; in those of the truth all rows of a source are together."""
         if table != self._job.family.truth.table:
             yield from (list(rows) for rows in pages)
             return
@@ -233,7 +232,7 @@ class Scanner:
         return believed_since(self._job.connections().lineage.watching(), delay)
 
     def _not_as_expected(self, known: Fingerprints, rows: list[RawRow]) -> list[RawRow]:
-        """Rows of the truth that are still to be compared."""
+        """The rows of the truth that must still be compared."""
         if not len(known):
             return rows
         told = self._glance.of_truth(rows)
@@ -246,7 +245,7 @@ class Scanner:
         self._right.note(map(self._glance.shape.listed, truths), self._scans.token)
 
     def _not_compared(self, known: Fingerprints, rows: list[RawRow]) -> list[RawRow]:
-        """Rows of the listing that are; what counts rows of the listing counts all."""
+        """The rows of the listing that must still be compared; chunks of all are marked."""
         self._mark_counted(rows)
         among = are_among(rows, known)
         return [row for row, is_known in zip(rows, among, strict=True) if not is_known]
@@ -266,12 +265,12 @@ class Scanner:
 
 
 def _place_of_source(family: Family, shape: RawShape, table: str) -> int | None:
-    """Where a row of this table names its source; an index names none."""
+    """The position at which a row of a table names its source; None for an index."""
     tables = family.truth.table, family.listing.table
     return shape.source[tables.index(table)] if table in tables else None
 
 
 def tables_of(family: Family) -> tuple[str, ...]:
-    """The tables that are scanned, in order: the truth first, which fills memory."""
+    """The tables to scan, in order: the truth first, which fills lineage."""
     indexes = (each.table for each in family.projections[1:] if each.collects is None)
     return (family.truth.table, family.listing.table, *indexes)

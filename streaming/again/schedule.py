@@ -1,4 +1,4 @@
-"""When the stream sweeps by itself: where memory is not whole, and every so many days. Pure."""
+"""When the stream sweeps automatically: if memory is not whole, and every so many days. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from reconcilers.rows.memory import Watching
 from reconcilers.words.model import Micros
 
 DAY: Micros = to_micros(86_400)
-"""So long after one that did not make memory whole the next is begun."""
+"""How long (µs) after a sweep that did not make memory whole the next begins."""
 NOT_WHOLE = "what was before memory began, or was lost, is not known"
 TIME_HAS_COME = "sweep.every_days"
 
 
 @dataclass(frozen=True, slots=True)
 class SweepSchedule:
-    """``when_needed``: where memory is not whole. ``every`` is µs, None for never; D is ``delay``.
+    """Sweeps ``when_needed``, if memory is not whole, and ``every`` so many µs (None: never).
 
-    Memory is not whole after the first start on a keyspace with a past, and after every loss.
+    Memory is not whole after the first start on an older keyspace, and after every loss of events.
+    ``delay`` is D (µs).
     """
 
     when_needed: bool
@@ -30,7 +31,7 @@ class SweepSchedule:
     def due(
         self, watching: Watching | None, sweeps: Sequence[SweepRecord], now: Micros
     ) -> str | None:
-        """Why one is to be begun, or gone on with, now; None where none is. ``sweeps``: all."""
+        """Why a sweep is due at ``now`` (µs), None if none is. ``sweeps`` are all recorded ones."""
         if watching is None:
             return None  # it would not make memory whole
         counts_from = watching.sweeps_count_from(self.delay)
@@ -49,7 +50,7 @@ class SweepSchedule:
     def left(
         self, watching: Watching, sweeps: Sequence[SweepRecord], like: SweepRecord
     ) -> SweepRecord | None:
-        """The newest that has not ended and can still make memory whole; None to begin one."""
+        """The newest unfinished sweep like this that can make memory whole; None to begin one."""
         counts_from = watching.sweeps_count_from(self.delay)
         for each in sorted(sweeps, key=lambda sweep: sweep.began_at, reverse=True):
             same = each.systems == like.systems and each.ranges == like.ranges

@@ -1,15 +1,15 @@
-"""Between what a sweep finds and the stream: what very many rows have in common is told once.
+"""Sifts what a sweep finds: one finding reports a difference that very many rows have.
 
 ::
 
     suspects of a piece ─▶ counted by pattern ─▶ handed over │ wait │ left: one finding for all
 
-A piece is done when all of its suspects are handed over or left. What waits is little: a pattern in
-fewer than 1,000 rows that are more than 1 % of all means that fewer than 100,000 were compared. So
-much is compared again after a crash. At the end of a table nothing waits any more.
+A piece is done when all its suspects are handed over or left. A pattern waits only in fewer than
+1,000 rows that are more than 1 % of all: fewer than 100,000 rows, which are compared again after a
+crash. At the end of a table nothing waits.
 
-Rows of the past that no evidence decides wait, too, until it is known whether they are more than a
-few: then one finding tells of all, for each reason, and they are left.
+Undecided rows of the past also wait. If they are more than a few, they are left with one finding
+for each reason; else they are handed over at the end of the table.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from streaming.again.together import PastTogether, Systematic
 
 
 class SuspectSink(Protocol):
-    """Where suspects go; `streaming.again.hand_over.HandOver` is the real one."""
+    """Takes suspects; `streaming.again.hand_over.HandOver` is the real one."""
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
-        """Hand them over: durable when it returns."""
+        """Hand suspects over: durable when it returns."""
 
     def resume(self, suspects: int, since: Micros) -> None:
-        """A process that has ended handed so many over, the first at ``since`` (µs) or later."""
+        """Count suspects that an earlier process handed over, at ``since`` (µs) or later."""
 
     def settled(self) -> bool:
-        """Wait until what was handed over is settled; False where nobody does that now."""
+        """Wait until the suspects handed over are settled; False if no stream settles them."""
 
     def revisit(self) -> None:
-        """Hand over what was left unresolved: memory is whole now."""
+        """Hand over the unresolved findings, because memory is whole now."""
 
 
 @dataclass(slots=True)
 class TableCount:
-    """What was compared of one table so far, and in how many rows each pattern was found."""
+    """How many rows of one table were compared, and in how many each pattern was found."""
 
     rows: int = 0
     found: Counter[Pattern] = field(default_factory=Counter)
@@ -65,16 +65,16 @@ class TableCount:
                     self.examples[pattern].append(suspect.slot)
 
     def extents(self) -> Iterator[Extent]:
-        """Of each pattern."""
+        """The extent of each pattern."""
         for pattern, found in self.found.items():
             yield Extent(pattern, found, self.rows, tuple(self.examples[pattern]))
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingPiece:
-    """A piece with suspects of which it is not known yet whether they are handed over or left.
+    """A piece with suspects that are not yet handed over or left.
 
-    ``swept`` is what is recorded of it then; None where some of it could not be read, or looked at.
+    ``swept`` is recorded when it is done; None if some of it could not be read or looked at.
     ``past`` are rows of the past, by the reason for which they may be left.
     """
 
@@ -85,7 +85,7 @@ class WaitingPiece:
 
     @classmethod
     def of(cls, piece: SweptPiece) -> WaitingPiece:
-        """With all of its suspects."""
+        """A swept piece with all its suspects."""
         unknown = piece.unread or piece.unreadable
         swept = None if unknown else SweptRange(piece.rows, piece.differ)
         past = {reason: some.suspects for reason, some in piece.left.items()}
@@ -94,7 +94,7 @@ class WaitingPiece:
 
 @dataclass(slots=True)
 class Sieve:
-    """Of one family; `begin` once a sweep."""
+    """The sieve of one family; call `begin` once a sweep."""
 
     family: Family
     sink: SuspectSink
@@ -104,9 +104,9 @@ class Sieve:
     _waiting: Sequence[WaitingPiece] = ()
 
     def begin(self, sweep: SweepRecord, handed_over: int) -> None:
-        """Read what a person has accepted, and what this sweep has told of already.
+        """Read what a person has accepted, and what this sweep has reported before.
 
-        ``handed_over`` are the suspects of ranges that were done by processes that have ended.
+        ``handed_over`` counts the suspects of ranges that earlier processes completed.
         """
         if handed_over:
             self.sink.resume(handed_over, sweep.began_at)
@@ -114,9 +114,9 @@ class Sieve:
         self.past.begin(sweep)
 
     def take(self, pieces: Iterable[SweptPiece]) -> Mapping[Place, SweptRange]:
-        """Take in what was found in these; returns the ranges that are done by now.
+        """Take in swept pieces; returns the ranges that are done now.
 
-        What is handed over is durable then. Raises as the sink and the journal do.
+        Suspects handed over are durable then. Raises as the sink and the journal do.
         """
         some = list(pieces)
         for each in some:
@@ -133,7 +133,7 @@ class Sieve:
         return self._sifted([*self._waiting, *map(WaitingPiece.of, some)], spreads)
 
     def table_ended(self, table: str) -> Mapping[Place, SweptRange]:
-        """All of a table was taken in: nothing waits any more; returns as `take`."""
+        """Decide what waits at the end of a table; returns the ranges that are done now."""
         spreads, told = {}, self.systematic
         for each in self._count.extents():
             spread = told.spread(each)
@@ -143,7 +143,7 @@ class Sieve:
             if common and before is not None and each.found > before.found:
                 told.tell(each)
             elif common and accepted and table == self.family.listing.table:
-                told.told[each.pattern] = each  # what was handed over is not repaired yet
+                told.told[each.pattern] = each  # rows handed over are not repaired yet
         for reason in self.past.told.keys() & self._count.left.keys():
             self.past.tell(reason, self._count.left[reason])
         done = self._sifted(self._waiting, spreads, self._few())
@@ -151,17 +151,17 @@ class Sieve:
         return done
 
     def ended(self, sweep: SweepRecord) -> None:
-        """Everything was compared: what was found no more is no finding any more."""
+        """Everything was compared: end the common findings that were not found again."""
         self.systematic.ended()
         self.past.ended(sweep)
 
     def lines(self) -> Iterator[str]:
-        """What one finding tells of, a line each."""
+        """A line for each finding that reports many rows."""
         yield from self.systematic.lines()
         yield from self.past.lines()
 
     def _few(self) -> Collection[Kind]:
-        """The reasons for which so few rows are left that each has a finding of its own."""
+        """The reasons with so few rows that each row has a finding of its own."""
         return self._count.left.keys() - self.past.told.keys()
 
     def _sifted(
@@ -170,7 +170,7 @@ class Sieve:
         spreads: Mapping[Pattern, Spread],
         few: Collection[Kind] = (),
     ) -> Mapping[Place, SweptRange]:
-        """``few`` are reasons of which no more rows are to come."""
+        """Hand over or keep suspects; rows of the past for ``few`` reasons are handed over."""
         handed_over: list[Suspect] = []
         waiting, done = list[WaitingPiece](), dict[Place, SweptRange]()
         for piece in pieces:

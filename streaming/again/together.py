@@ -1,4 +1,4 @@
-"""What a sweep tells of many rows at once: what is systematic, and rows of the past."""
+"""Findings of a sweep that stand for many rows: systematic differences, and rows of the past."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ FORGOTTEN_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What both kinds of findings are told with: one family's journal, and a clock (µs)."""
+    """Reports both kinds of findings: in one family's journal, with a clock (µs)."""
 
     family: Family
     journal: Journal
     clock: Callable[[], Micros]
 
     def standing(self, *kinds: Kind) -> list[Finding]:
-        """Those of these kinds that are open."""
+        """The open findings of these kinds."""
         return [each for each in self.journal.open_findings(self.family) if each.kind in kinds]
 
     def at(self, found: Finding) -> Finding | None:
-        """The one that stands in its place."""
+        """The open finding at the place of another."""
         return self.journal.recall(self.family, found.projection, [found.slot]).get(found.slot)
 
     def new(self, found: Finding) -> None:
-        """It is told for the first time."""
+        """Write and log a new finding."""
         self.journal.put(found)
         log.warning("%s", found.sentence)
 
     def end(self, found: Finding) -> None:
-        """Its rows are not many any more."""
+        """End a finding whose rows are no longer many."""
         self.journal.close(found, State.HEALED, self.clock())
         log.info("%s: %s", State.HEALED.value, found.sentence)
 
 
 @dataclass(slots=True)
 class Systematic:
-    """Patterns that very many rows follow. ``told`` are those that this sweep has told of.
+    """Patterns that very many rows follow. ``told`` are those that this sweep has reported.
 
-    What a sweep was told to be systematic before it was ended, and goes on with, stays so.
+    A pattern that a sweep has reported as systematic stays so when the sweep is resumed.
     """
 
     by: Told
@@ -64,7 +64,7 @@ class Systematic:
     _standing: dict[tuple[str, Slot], Spread] = field(default_factory=dict)
 
     def begin(self, sweep: SweepRecord) -> None:
-        """Read what a person has accepted, and what this sweep has told of already."""
+        """Read what a person has accepted, and what this sweep has reported before."""
         for each in self.by.standing(Kind.SYSTEMATIC):
             if each.accepted:
                 self._standing[each.projection, each.slot] = Spread.ACCEPTED
@@ -72,14 +72,14 @@ class Systematic:
                 self._standing[each.projection, each.slot] = Spread.SYSTEMATIC
 
     def spread(self, extent: Extent) -> Spread:
-        """What was systematic once stays so in this sweep."""
+        """How far a pattern is spread; a systematic one stays so in this sweep."""
         pattern = extent.pattern
         place = pattern.projection, systematic.place_of(self.by.family, pattern)
         here = Spread.SYSTEMATIC if pattern in self.told else extent.spread
         return self._standing.get(place, here)
 
     def tell(self, extent: Extent) -> None:
-        """One finding, whose numbers grow; what was said when more was compared stands."""
+        """Report a pattern, or update its finding while it is systematic and not accepted."""
         self.told[extent.pattern] = extent
         found = systematic.systematic(self.by.family, extent, self.by.clock())
         before = self.by.at(found)
@@ -89,7 +89,7 @@ class Systematic:
             self.by.journal.touch(replace(found, found_at=before.found_at))
 
     def ended(self) -> None:
-        """Everything was compared: what is systematic no more is no finding any more."""
+        """Everything was compared: end the findings of patterns that are no longer systematic."""
         family = self.by.family
         still = {(each.projection, systematic.place_of(family, each)) for each in self.told}
         for each in self.by.standing(Kind.SYSTEMATIC):
@@ -97,7 +97,7 @@ class Systematic:
                 self.by.end(each)
 
     def lines(self) -> Iterator[str]:
-        """What is systematic, a line each."""
+        """A line for each pattern that was reported."""
         for pattern, extent in sorted(self.told.items()):
             place = systematic.place_of(self.by.family, pattern)
             if self._standing.get((pattern.projection, place)) is Spread.ACCEPTED:
@@ -109,10 +109,10 @@ class Systematic:
 
 @dataclass(slots=True)
 class PastTogether:
-    """Rows of the past that no evidence decides: of more than ``most`` one finding for each reason.
+    """Undecided rows of the past: one finding for each reason with more than ``most`` rows.
 
-    ``told`` has how many were told for each reason in this sweep; ``handed_over`` counts those of
-    reasons that a person has accepted.
+    ``told`` counts by reason the rows that this sweep has reported, ``handed_over`` those whose
+    reason a person has accepted.
     """
 
     by: Told
@@ -122,7 +122,7 @@ class PastTogether:
     handed_over: Counter[Kind] = field(default_factory=Counter)
 
     def begin(self, sweep: SweepRecord) -> None:
-        """Read what this sweep has told of already."""
+        """Read what this sweep has reported before."""
         family = self.by.family
         for each in self.by.standing(*TOLD_SO):
             reason = lost_rows.reason_at(family, each.slot)
@@ -130,7 +130,7 @@ class PastTogether:
                 self.told[reason] = 0
 
     def tell(self, reason: Kind, left: LeftRows) -> None:
-        """One finding, whose numbers grow; of an accepted one these rows are not covered."""
+        """Report rows left for a reason, or update its finding; an accepted one stays accepted."""
         if left.rows <= self.told.get(reason, -1):
             return
         self.told[reason] = left.rows
@@ -153,7 +153,7 @@ class PastTogether:
         )
 
     def ended(self, sweep: SweepRecord) -> None:
-        """Everything was compared: what was not found is left no more, nor is its finding."""
+        """Everything was compared: end findings and forget rows that were not found again."""
         family = self.by.family
         still = {lost_rows.place_of(family, each) for each in (*self.told, *+self.handed_over)}
         for each in self.by.standing(*TOLD_SO):
@@ -169,7 +169,7 @@ class PastTogether:
         self.store.forget(family, gone)
 
     def lines(self) -> Iterator[str]:
-        """What is left, and what was accepted, a line each."""
+        """A line for each reason: what is left, and what a person has accepted."""
         family = self.by.family
         for reason, number in sorted(self.handed_over.items()):
             yield f"rows of the past, {reason}: {number} accepted, and handed over"

@@ -1,4 +1,4 @@
-"""Pieces on Spark's workers: the only part of a sweep that knows Spark."""
+"""Runs pieces of a sweep on Spark's workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_TASKS = 8
 def on_workers(
     spark: SparkSession, scanning: Scanning, most_tasks: int = MOST_TASKS
 ) -> Callable[[Sequence[Piece]], Sequence[SweptPiece]]:
-    """Goes through pieces in a few tasks. Raises `Refused`, `SparkDied`."""
+    """A function that scans pieces in Spark tasks; it raises `Refused`, `SparkDied`."""
     task = sweep_task(scanning)
 
     def scan(pieces: Sequence[Piece]) -> Sequence[SweptPiece]:

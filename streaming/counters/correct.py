@@ -1,8 +1,7 @@
-"""Correcting a counter: one more count, claim the round, journal, then the delta, once.
+"""Corrects a counter: count again, claim the round, write the journal, then send the delta once.
 
-Whether a delta was applied cannot be seen, nor can it be sent again: so each is sent under a round
-of its own, which one lightweight transaction claims. Whatever happens after that (a crash, no
-answer) costs K fresh looks and nothing else.
+A delta leaves no trace and must not be sent twice. So each is sent under a round of its own, which
+one lightweight transaction claims. A crash or a timeout after that costs K fresh looks only.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ log = logging.getLogger("reconciler")
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What the looks have shown: of which mailboxes, in which round, wrong by how much."""
+    """What the looks have proven: the ``mailboxes``, the ``round``, and the error of each sum."""
 
     mailboxes: frozenset[UUID]
     round: int
@@ -47,13 +46,11 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrector:
-    """Corrections of tallies; ``trouble`` says why nobody may correct now (a node is away).
+    """Corrects tallies. ``trouble`` returns why nothing may be corrected now (a node is away).
 
-    ``breaker`` counts each before it is sent.
-
-    ``pauses`` says why a person lets one not be sent, as of a second ago at most.
-    ``whole`` says whether all messages of these mailboxes are known: only then is a sum lowered.
-    ``steady`` is a clock that only goes up (seconds), also while the machine sleeps.
+    ``breaker`` counts each correction before it is sent. ``pauses`` returns why a person has paused
+    a write, at most a second old. A sum is lowered only if its mailboxes are ``whole``: all their
+    messages are known. ``steady`` is monotonic (s), also while the machine sleeps.
     """
 
     findings: CounterFindings
@@ -69,7 +66,7 @@ class Corrector:
     whole: Callable[[Collection[UUID]], bool]
 
     def correct(self, counter: CounterRow, looked: Conclusion, refused: Waiting | None) -> None:
-        """Correct it by no more than is sure. Raises `Deferred` when it has to wait."""
+        """Correct a counter by no more than is proven. Raises `Deferred` if it must wait."""
         self.may_correct(refused)
         held = self._held_by_a_person(counter.family, counter.tally, counter.key)
         if held is not None:
@@ -110,30 +107,30 @@ class Corrector:
         )
 
     def _held_by_a_person(self, family: str, tally: Tally, key: UUID | str) -> Waiting | None:
-        """By a hold of this counter; and where corrections are sent, by a pause or a pilot."""
+        """Why a person holds this counter: by a hold, or (not in observe mode) a pause or pilot."""
         held = self.findings.on_hold(family, tally.name, Slot(key))
         if held is not None or self.limits.observe:
             return held
         return self.pauses(correction_of(tally, key))
 
     def may_correct(self, refused: Waiting | None) -> None:
-        """Raises `Deferred` when nothing may be corrected now."""
+        """Raises `Deferred` if nothing may be corrected now."""
         why = refused or self.trouble() or self.breaker.why()
         if why is not None:
             raise Deferred(why)
 
     def _sure(self, mailboxes: Collection[UUID], proven: Sums) -> Sums:
-        """What is wrong for sure, whatever the list lacks."""
+        """The part of an error that holds even if the listing lacks rows."""
         raised = raising(proven)
         return proven if raised == proven or self.whole(mailboxes) else raised
 
     def _hold_lowering(self, finding: Finding) -> None:
-        """It may be right: a message that was never heard of may be missing in the list."""
+        """Hold a correction that lowers only: the listing may lack messages that are counted."""
         state = State.OBSERVED if self.limits.observe else State.HELD
         self.findings.hold(replace(finding, state=state, waits=LIST_MAY_LACK_ROWS))
 
     def _admit(self, counter: CounterRow, looked: Conclusion) -> None:
-        """Raises `Deferred` where the breaker of corrections holds it back."""
+        """Raises `Deferred` if the breaker of corrections holds it back."""
         name = f"{counter.tally.name} {counter.key} {looked.round + 1}"
         if self.findings.open_at(counter) is None:
             self.breaker.admit_new(name)
@@ -141,7 +138,7 @@ class Corrector:
             self.breaker.admit_again(name)
 
     def _found(self, counter: CounterRow, stored: Sums, right: Sums, deltas: Sums) -> Finding:
-        """The finding of this correction."""
+        """A finding of this correction, not written yet."""
         told = ", ".join(f"{each} {stored[each]} should be {right[each]}" for each in deltas)
         finding = self.findings.made(
             counter,
@@ -157,7 +154,7 @@ class Corrector:
         )
 
     def _same(self, counter: CounterRow, deltas: Sums, drift: Sums) -> Finding | None:
-        """The open finding, but for one that corrected another error, or whose correction held."""
+        """The open finding, unless it corrected another error or its correction has held."""
         before = self.findings.open_at(counter)
         writes = before.writes if before is not None else ()
         tried = [each.deltas for each in writes if _is_to(each, counter.tally)]
@@ -166,7 +163,7 @@ class Corrector:
         return before if tried == [deltas] and not _has_held(before, deltas, drift) else None
 
     def _supersede(self, counter: CounterRow, same: Finding | None) -> None:
-        """The open finding ends where another error is found."""
+        """End the open finding if the error is another one."""
         before = self.findings.open_at(counter)
         if before is not None and same is None:
             self.findings.close(before, State.SUPERSEDED)
@@ -174,7 +171,7 @@ class Corrector:
     def _waits_for_a_person(
         self, counter: CounterRow, finding: Finding, deltas: Sums, same: Finding | None
     ) -> bool:
-        """Where it is not sent, the finding says why."""
+        """Whether it is not sent: then the finding is written with the reason."""
         agreed = _shown(same, deltas) if same is not None and same.accepted else NOT_AGREED
         too_large = above_limit(deltas, _shown(finding, deltas), self.limits.most, agreed)
         if self.limits.observe:
@@ -203,10 +200,9 @@ class Corrector:
         return True
 
     def _send(self, finding: Finding, write: AddToCounter, claimed: float) -> None:
-        """Write it down, then send it; but not so late that others may have looked by now.
+        """Write the journal, then send; not if others may have looked since the claim.
 
-        An attempt is a delta that the server took. Of one without an answer, or of a process that
-        died over it, nobody knows, so it does not speak against the next.
+        Only a delta that the server acknowledged counts as an attempt.
         """
         intended = replace(
             finding,
@@ -234,9 +230,9 @@ class Corrector:
 
 
 def _has_held(tried: Finding, deltas: Sums, drift: Sums) -> bool:
-    """Whether each sum is wrong by less than before this was tried: the rest is another error.
+    """Whether each sum is wrong by less than before the correction: the rest is another error.
 
-    One that is stuck stays so: its counter goes up and down as somebody else writes it.
+    Always false for a stuck finding: somebody else writes that counter up and down.
     """
     if tried.state is State.STUCK or tried.before is None or not tried.truth:
         return False
@@ -245,12 +241,12 @@ def _has_held(tried: Finding, deltas: Sums, drift: Sums) -> bool:
 
 
 def _is_to(write: object, tally: Tally) -> TypeGuard[AddToCounter]:
-    """Whether it was added to the table that is kept now."""
+    """Whether a write is a delta to the table that is kept now."""
     return isinstance(write, AddToCounter) and write.tally.table == tally.table
 
 
 def _shown(finding: Finding, sums: Iterable[Sum]) -> Sums:
-    """The error that a finding has shown, stored minus right; none of a sum that it does not."""
+    """The error that a finding shows, stored minus right, for each of these sums that it shows."""
     if finding.before is None or not finding.truth:
         return NOT_AGREED
     stored, right = finding.before.cells, finding.truth[0].cells

@@ -1,4 +1,4 @@
-"""The open findings of counters: told once, held with a reason, ended."""
+"""The open findings of counters: reported once, held with a reason, ended."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from streaming.steps.parking import Parking
 
 @dataclass(frozen=True, slots=True)
 class CorrectionLimits:
-    """``attempts`` of the same correction; how large an error is ``most`` without a person.
+    """At most ``attempts`` of the same correction; errors above ``most`` need a person.
 
-    ``observe``: nothing is corrected; ``again`` (µs): how long a refusing table is left alone;
-    ``prompt`` (µs): how long after its claim a delta may be sent, less than any look takes;
-    ``at_once``: so many counters that wait are asked for together.
+    ``observe``: nothing is corrected. ``again`` (µs): the wait after a refusal, and between looks
+    at a held counter. ``prompt`` (µs): how long after its claim a delta may be sent, less than any
+    look takes. ``at_once``: how many waiting counters are scheduled together.
     """
 
     attempts: int
@@ -35,9 +35,9 @@ class CorrectionLimits:
 
 @dataclass(slots=True, kw_only=True)
 class CounterFindings:
-    """The open findings as the journal has them. ``told`` hears of each, and how it ended.
+    """The open findings of the journal. ``told`` receives each change, with the end if it ended.
 
-    ``parking`` knows, by family, which tables refuse writes: those have one finding for all rows.
+    ``parking`` has, by family, the tables that refuse writes: those have one finding for all rows.
     """
 
     journal: Journal
@@ -48,7 +48,7 @@ class CounterFindings:
     _open: dict[tuple[str, Slot], Finding] = field(default_factory=dict)
 
     def recall(self) -> list[Finding]:
-        """Read them anew: a person may have changed one. Those of whole tables are among them."""
+        """Read and return all open findings, those of whole tables included."""
         found: list[Finding] = []
         for parking in self.parking.values():
             found += self.journal.open_findings(parking.family)
@@ -59,31 +59,31 @@ class CounterFindings:
         return found
 
     def due(self) -> list[Finding]:
-        """Findings of rows that are to be looked at now; those that wait longest first."""
+        """Findings of rows whose next look is due; those that wait longest first."""
         times = {key: each.next_look or 0 for key, each in self._open.items()}
         due = [key for key, at in times.items() if at <= self.clock()]
         return [self._open[key] for key in sorted(due, key=times.__getitem__)]
 
     def open_at(self, counter: CounterRow) -> Finding | None:
-        """The open finding of a counter."""
+        """The open finding of a counter, as last read or written."""
         return self._open.get((counter.tally.name, counter.slot))
 
     def close_as_right(self, counter: CounterRow) -> None:
-        """It is right: an open finding ends."""
+        """End the open finding of a counter that is right."""
         finding = self.open_at(counter)
         if finding is not None and not self.is_anothers(finding):
             self.close(finding, State.VERIFIED if finding.writes else State.HEALED)
 
     def gone(self, counter: CounterRow) -> None:
-        """There is no such counter any more: an open finding ends, whatever was tried."""
+        """End the open finding of a counter that no longer exists, whatever was tried."""
         finding = self.open_at(counter)
         if finding is not None and not self.is_anothers(finding):
             self.close(finding, State.HEALED)
 
     def defer(self, counter: CounterRow, waits: Waiting) -> None:
-        """It cannot be corrected now: held, with the reason; unless its table has one for all.
+        """Hold a counter that cannot be corrected now, unless its table is parked.
 
-        What was tried, stuck ones too, and what waits for a person stands as it is.
+        A finding that was tried, also a stuck one, or that waits for a person is left as it is.
         """
         if self.limits.observe or self.parking[counter.family].parked(counter.tally.name):
             return
@@ -95,7 +95,7 @@ class CounterFindings:
             self.hold(replace(held, waits=waits))
 
     def read_again(self, counter: CounterRow) -> None:
-        """A person may have decided since the findings were read."""
+        """Read the finding of a counter again: a person may have decided."""
         name, slot = counter.tally.name, counter.slot
         family = self.parking[counter.family].family
         found = self.journal.recall(family, name, [slot]).get(slot)
@@ -105,17 +105,17 @@ class CounterFindings:
             self._open[name, slot] = found
 
     def on_hold(self, family: str, tally: str, slot: Slot) -> Waiting | None:
-        """Whether a person wants this counter left alone: who, why. Raises `Retryable`."""
+        """The hold of a person on this counter, None without one. Raises `Retryable`."""
         holds, of = self.journal.holds, self.parking[family].family
         found = holds.standing(of, tally, [slot]).get(slot)
         return None if found is None else found.waiting
 
     def is_anothers(self, finding: Finding | None) -> bool:
-        """Whether an observer has found a finding of the stream that repairs."""
+        """Whether this process observes, and the finding is that of a stream that repairs."""
         return self.limits.observe and finding is not None and finding.state is not State.OBSERVED
 
     def made(self, counter: CounterRow, kind: Kind, state: State, sentence: str) -> Finding:
-        """A finding of a counter, going on from its open one; not written down yet."""
+        """A finding of a counter, continuing its open one; not written yet."""
         before = self.open_at(counter)
         return Finding(
             family=counter.family,
@@ -130,13 +130,13 @@ class CounterFindings:
         )
 
     def put(self, finding: Finding) -> None:
-        """Write it down, and tell of it."""
+        """Write a finding, and report it."""
         self.journal.put(finding)
         self._open[finding.projection, finding.slot] = finding
         self.told(finding, None)
 
     def hold(self, finding: Finding) -> None:
-        """It waits: reported once for each reason, whatever numbers change, and looked at again."""
+        """Write a finding that waits; report it if more than its numbers has changed."""
         before = self._open.get((finding.projection, finding.slot))
         held = replace(finding, next_look=self.clock() + self.limits.again)
         if before is not None and _said_of(before) == _said_of(held):
@@ -145,17 +145,17 @@ class CounterFindings:
             self.put(held)
 
     def touch(self, finding: Finding) -> None:
-        """Write it down; nothing of it is new to a person."""
+        """Write a finding without reporting it."""
         self.journal.touch(finding)
         self._open[finding.projection, finding.slot] = finding
 
     def waits(self, counter: CounterRow) -> bool:
-        """Whether it is to be left alone until its next look is due."""
+        """Whether a counter is left alone until the next look of its finding."""
         finding = self.open_at(counter)
         return finding is not None and finding.next_look is not None
 
     def close(self, finding: Finding, end: State) -> None:
-        """It ends so."""
+        """End a finding, and report it."""
         self.journal.close(finding, end, self.clock())
         self._open.pop((finding.projection, finding.slot), None)
         self.told(finding, end)
@@ -163,14 +163,14 @@ class CounterFindings:
     # --- a table that refuses
 
     def waits_for_table(self, counter: CounterRow) -> Micros:
-        """How long (µs) its table is left alone: 0 unless it refused a write not long ago."""
+        """How long (µs) a counter's table is left alone: 0 unless it refused a write lately."""
         parked = self.parking[counter.family].parked(counter.tally.name)
         if parked is None or self.clock() >= parked.tried_at + self.limits.again:
             return 0
         return self.limits.again
 
     def refused(self, intended: Finding, table: str, refused: Refused) -> None:
-        """Its table refused a write: that has one finding, and the row none of its own."""
+        """Park a table that refused a write: one finding for the table replaces that of the row."""
         parking = self.parking[intended.family]
         parked = parking.refuses_writes(intended.projection, table, refused)
         if parked is not None:
@@ -179,12 +179,12 @@ class CounterFindings:
         self._open.pop((intended.projection, intended.slot), None)
 
     def took_a_write(self, intended: Finding) -> None:
-        """Its table took a write: if it had refused before, that has ended."""
+        """End the finding of a parked table that has taken a write."""
         freed = self.parking[intended.family].took_a_write(intended.projection)
         if freed is not None:
             self.told(freed, State.HEALED)
 
 
 def _said_of(finding: Finding) -> tuple[object, ...]:
-    """What is new to a person if it changes: no number of its sentence."""
+    """The parts of a finding whose change is reported; its sentence with numbers is not one."""
     return finding.state, finding.kind, finding.wait, finding.accepted

@@ -49,7 +49,7 @@ class LiveTable:
     def _read(self) -> Choice:
         try:
             now = self.read(self.shapes)
-        except (Refused, ReadFailed) as refused:  # it holds up no other tally
+        except (Refused, ReadFailed) as refused:  # other tallies go on
             return Choice(None, str(refused))
         before, self._before = self._before or now, now
         last = self._decided if self._decided and self._decided.kept else choose(now)

@@ -1,4 +1,4 @@
-"""The thread that keeps tallies: fed by the batches, it works through what is due."""
+"""The loop of the counting thread: it takes in batches, and works through due counters."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ RECALL_EVERY = 30.0
 PAUSE = 5.0
 """Seconds to wait after a failure of the surroundings."""
 TURN = 5.0
-"""Seconds to work through what is due before batches, findings and metrics have their turn."""
+"""Seconds to work on due counters before batches, findings and metrics have their turn."""
 REFUSED_FOR = 60.0
 """Seconds to leave a counter alone that may not be read."""
 
 
 def _never() -> None:
-    """Nobody sweeps."""
+    """An epoch that never changes."""
 
 
 @dataclass(slots=True)
 class ChangedMailboxes:
     """Mailboxes whose counters are still to be scheduled; at first those that are ``marked``.
 
-    So are they again whenever ``epoch`` differs: after a sweep, which marks all, or when a tally is
-    kept in another table.
+    The marked ones are added again whenever ``epoch`` changes: after a sweep, which marks all, or
+    when a tally is kept in another table.
     """
 
     scheduler: CounterScheduler
@@ -55,29 +55,29 @@ class ChangedMailboxes:
     _refused_until: float = float("-inf")
 
     def __len__(self) -> int:
-        """How many are left."""
+        """How many mailboxes are left."""
         return len(self._changed)
 
     def begin(self) -> None:
-        """Take in the marks of the process before, once."""
+        """Add the mailboxes that were marked before this process started, once."""
         if not self._begun:
             self._epoch = self.epoch()
             self._changed.update(self.marked())
             self._begun = True
 
     def look_for_epoch(self) -> None:
-        """Take in all marks again if another one has begun."""
+        """Add all marked mailboxes again if the epoch has changed."""
         epoch = self.epoch()
         if epoch != self._epoch:
             self._changed.update(self.marked())
             self._epoch = epoch
 
     def add(self, mailboxes: Iterable[UUID]) -> None:
-        """These have changed."""
+        """Add mailboxes that have changed."""
         self._changed.update(mailboxes)
 
     def schedule(self, end: float) -> None:
-        """The counters of these mailboxes are due soon; as many as there is time for."""
+        """Schedule the counters of these mailboxes until ``end`` (monotonic, s)."""
         if time.monotonic() < self._refused_until:
             return
         for mailboxid in list(self._changed):
@@ -96,8 +96,8 @@ class ChangedMailboxes:
 class CounterLoop:
     """Keeps the tallies of an installation; `take` is called by another thread than `run`.
 
-    ``asked`` say why nothing may be corrected, None where it may. They are asked now and then,
-    though nobody is to correct: an outage is remembered, and a breaker that was closed is seen.
+    ``asked`` return why nothing may be corrected, None if it may. They are called every
+    `RECALL_EVERY` seconds, so that an outage is remembered and a closed breaker is noticed.
     """
 
     scheduler: CounterScheduler
@@ -110,11 +110,11 @@ class CounterLoop:
     _recalled_at: float = float("-inf")
 
     def take(self, batch: BatchSummary) -> None:
-        """A batch of the stream has ended."""
+        """Queue the summary of a batch that has ended."""
         self._queue.put(batch)
 
     def run(self, stop: Event) -> None:
-        """Until told to stop. What fails is tried again: nothing here ends the stream."""
+        """Run until ``stop`` is set. Failed work is repeated; a fault of ours is raised."""
         self.progress.lives()
         while not stop.is_set():
             try:
@@ -141,7 +141,7 @@ class CounterLoop:
         self.progress.turn(len(self.scheduler) + len(self.changed))
 
     def _take_in(self, wait: float) -> None:
-        """Every batch that has ended: a look must not miss what came out before it is judged."""
+        """Take in all ended batches, so that a look has all changes before it is judged."""
         for batch in self._ended(wait):
             self.scheduler.take(batch)
             self.changed.add(batch.changes)
@@ -155,7 +155,7 @@ class CounterLoop:
             return
 
     def _work(self, pending: PendingCounter) -> None:
-        """What one table refuses holds up no other; where servers do not answer, all wait."""
+        """Work on one counter: a refusal puts off this one only, an unreachable server all."""
         try:
             self.scheduler.work(pending)
         except (Refused, ReadFailed) as refused:
@@ -166,7 +166,7 @@ class CounterLoop:
             raise
 
     def _recall(self) -> None:
-        """The open findings, now and then: after a restart, or when a person has decided."""
+        """Read the open findings every `RECALL_EVERY` seconds, and schedule those that are due."""
         if time.monotonic() - self._recalled_at < RECALL_EVERY:
             return
         self.changed.look_for_epoch()

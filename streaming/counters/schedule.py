@@ -1,11 +1,10 @@
-"""Looks at tallies, one counter at a time: glance, look, wait for what is under way, correct.
+"""Looks at tallies, one counter at a time: glance, look, wait for changes in flight, correct.
 
-A look is worth something only with the changes that may have been under way when it was made. All
-of those come out of the settle window after it: what came out before is at least one delay old, so
-its chunk is marked and its counter written, unless it is one of many, of a command that may still
-be running (`reconcilers.counters.late`). So a look waits until everything that was written by its
-end has come out, and counts it. That it has come out is measured (`reconcilers.capture.frontier`),
-however long capture and the stream may take.
+A look proves something only together with the changes that were in flight when it was made. They
+are released after it. A change released before is at least one delay old: its chunk is marked and
+its counter written, unless a command on many messages still runs (`reconcilers.counters.late`). So
+a look waits until the frontier (`reconcilers.capture.frontier`) has passed its end, and counts the
+changes released until then.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from streaming.counters.observe import CounterObserver, WholeLook
 from streaming.counters.pending import PendingCounter, WaitingLook
 
 CHECK_EVERY: Micros = 60_000_000
-"""A look that waits is asked so often whether it waits for something that is gone."""
+"""How often (µs) a look that waits is checked for nodes or tables that are gone."""
 
 
 @dataclass(slots=True)
 class CounterScheduler:
-    """The counters that are pending now. Used by one thread; ``count`` counts looks by outcome."""
+    """The counters that are pending. Used by one thread; ``count`` counts looks by outcome."""
 
     observer: CounterObserver
     findings: CounterFindings
@@ -53,13 +52,13 @@ class CounterScheduler:
     _pending: dict[tuple[str, UUID | str], PendingCounter] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        """How many counters are due or waited for."""
+        """How many counters are pending."""
         return len(self._pending)
 
     def take(self, batch: BatchSummary) -> None:
-        """Take in a batch: what it tells of the looks that wait.
+        """Take in a batch: add its changes to the looks that wait.
 
-        What comes out when a look is complete was not under way when it was made.
+        Changes released after the frontier has passed a look were not in flight during it.
         """
         before, self._batch = self._batch, batch
         self.observer.counting.open.take(batch.open_messages)
@@ -79,7 +78,7 @@ class CounterScheduler:
                 each.due = self.clock()
 
     def expect(self, counters: Iterable[CounterRow]) -> int:
-        """These are due soon: what changes within the window makes one look. How many are new."""
+        """Schedule counters at the end of the window; return how many were not pending."""
         due, before = self.clock() + self.rules.window, len(self._pending)
         for counter in counters:
             self._pending.setdefault(
@@ -88,7 +87,7 @@ class CounterScheduler:
         return len(self._pending) - before
 
     def changed(self, counters: Iterable[CounterRow]) -> None:
-        """These have just changed: what is written late is first looked at when it may be there."""
+        """Schedule counters that have just changed; one that James writes late, after its lag."""
         rows = tuple(counters)
         self.expect(rows)
         for row in rows:
@@ -97,17 +96,17 @@ class CounterScheduler:
                 pending.due = max(pending.due, self.clock() + lag)
 
     def ready(self) -> list[PendingCounter]:
-        """The counters to work on now: looks that are complete, then those due first."""
+        """The counters that are due now: those with a waiting look first, then by time."""
         now = self.clock()
         ready = [each for each in self._pending.values() if each.due <= now]
         return sorted(ready, key=lambda each: (each.waiting is None, each.due))
 
     def put_off(self, pending: PendingCounter, by: Micros) -> None:
-        """It could not be worked on: not before so long (µs)."""
+        """Let a counter wait for a time (µs) from now."""
         pending.due = self.clock() + by
 
     def work(self, pending: PendingCounter) -> None:
-        """One step of one counter. Raises `Retryable` when the surroundings fail."""
+        """Take one step of one counter. Raises `Retryable` or `Refused` as its tables do."""
         look = pending.waiting
         if look is None:
             try:
@@ -124,7 +123,7 @@ class CounterScheduler:
     # --- a look
 
     def _glance(self, pending: PendingCounter) -> None:
-        """Only where the counter differs is it looked at more closely."""
+        """Look closely only at a counter that differs, has looks, or has an open finding."""
         counter, tally = pending.counter, pending.counter.tally
         mailboxes = self._mailboxes(pending)
         if not mailboxes:
@@ -145,7 +144,7 @@ class CounterScheduler:
             self._deferred(pending, why)
 
     def _look(self, pending: PendingCounter, mailboxes: frozenset[UUID]) -> None:
-        """The last one counts everything. Raises `Deferred` where that would be of no use."""
+        """Make a look; the last of K counts everything. Raises `Deferred` if it may not correct."""
         if pending.mailboxes != mailboxes:
             pending.looks, pending.mailboxes = (), mailboxes
             pending.still, pending.counting = None, None
@@ -162,7 +161,7 @@ class CounterScheduler:
         if observed is None:
             self._void(pending, "moved")
             return
-        marks = self.observer.frontier.marks()  # what the look has seen was written before
+        marks = self.observer.frontier.marks()  # read after all that the look has seen was written
         if marks is None:
             self._void(pending, "no canary")
             return
@@ -171,7 +170,7 @@ class CounterScheduler:
         self.put_off(pending, by=max(self.rules.delay, CHECK_EVERY))
 
     def _count_whole(self, pending: PendingCounter) -> tuple[Observation | None, WholeLook]:
-        """A turn of it."""
+        """Take a turn of the whole count; None with it while more is left, or if it is void."""
         look = pending.counting
         if look is None:
             look = self.observer.begin_whole(pending.counter, pending.mailboxes)
@@ -187,11 +186,11 @@ class CounterScheduler:
         return observed, look
 
     def _mailboxes(self, pending: PendingCounter) -> frozenset[UUID]:
-        """Nothing to be looked at: of a counter that is gone, or in doubt."""
+        """The mailboxes of a counter; empty if it is gone or in doubt, which is then handled."""
         try:
             mailboxes = self.observer.owners.mailboxes(pending.counter)
         except Deferred as why:
-            if pending.in_doubt:  # a mailbox that is being made is so for a moment
+            if pending.in_doubt:  # a mailbox that is being created is in doubt for a moment
                 self.findings.defer(pending.counter, why.waiting)
             pending.in_doubt = True
             self._void(pending, "in doubt")
@@ -213,7 +212,7 @@ class CounterScheduler:
     def _drop(self, pending: PendingCounter) -> None:
         self._pending.pop((pending.counter.tally.name, pending.counter.key), None)
 
-    # --- what it has shown
+    # --- judgement
 
     def _judge(self, pending: PendingCounter, look: WaitingLook) -> None:
         changes = under_way(look.past, look.changes)
@@ -228,7 +227,7 @@ class CounterScheduler:
             stood, changes = still.lasts(at, lag), max(changes, still.changes_since(at - lag))
         shown = interval_of(look.observation, changes)
         kept = remembered(pending.looks, shown, self.rules.evidence)
-        pending.looks = kept if stood else ()  # what is behind the event bus may still come
+        pending.looks = kept if stood else ()  # else updates may be queued in the event bus
         wrong = proven_drift(pending.looks, self.rules.evidence)
         if shown.agrees:
             self.count(tally, "agrees")
@@ -242,9 +241,9 @@ class CounterScheduler:
             self._correct(pending, wrong)
 
     def _may_correct(self, pending: PendingCounter) -> bool:
-        """Raises `Deferred` with the reason where it is not so.
+        """Whether its table takes writes; raises `Deferred` for any other reason to wait.
 
-        While its table refuses writes nothing is told of it; a mark brings it back after a restart.
+        While the table refuses writes the counter has no finding: a mark keeps it over a restart.
         """
         refused_for = self.findings.waits_for_table(pending.counter)
         if refused_for:
@@ -257,7 +256,7 @@ class CounterScheduler:
         return True
 
     def _correct(self, pending: PendingCounter, wrong: Sums) -> None:
-        """Whatever comes of it, only fresh looks count from now on."""
+        """Correct a counter. Whatever the outcome, only fresh looks count from then on."""
         looked = Conclusion(pending.mailboxes, pending.looks[-1].round, wrong)
         pending.looks = ()
         try:
@@ -266,7 +265,7 @@ class CounterScheduler:
                 raise Soon("its mailboxes have changed")
             if self._may_correct(pending):
                 self.correcting.correct(pending.counter, looked, self._batch.paused_because)
-                # a delta without an answer is applied by then
+                # by then a delta without an answer is applied or lost
                 pending.due = self.clock() + self.rules.delay
         except Deferred as why:
             self._deferred(pending, why)
