@@ -1,7 +1,7 @@
-"""Suspects are handed over to the live stream: its delay, re-check, breakers and guard settle them.
+"""Hands suspects over to the live stream, whose delay, re-check, breakers and guard settle them.
 
-They are published at half the pace at which a breaker of the stream would open, so that many of
-them look no worse than what a person has let go. Where no stream runs they wait for one.
+They are published at half the pace that opens a breaker of the stream. If no stream runs, they wait
+for one.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
 
 CHUNK = 50
 LOOK_EVERY = 1.0
-"""Seconds between two looks at what is settled."""
+"""Seconds between two reads of the settled offsets."""
 COMES_BACK_WITHIN = 120
-"""Looks for which a stream that ran is waited for when it runs no more: it is started again."""
+"""Reads for which a stream that has run and stopped is awaited: it may be restarted."""
 MOST_FOLLOWED = 100_000
-"""Of so many suspects it is told what became of each."""
+"""Suspects whose endings are reported; further ones are not followed."""
 GONE = "gone at the re-check"
 NOT_JUDGED = "to be looked at again"
 WAITS_FOR_TABLE = "waiting for its table"
 Place = tuple[str, Slot]
 """A projection's name, and a slot of it."""
 REPAIRED = frozenset({State.INTENDED, State.VERIFIED, State.HEALED})
-"""Written, and perhaps not held for a delay yet."""
+"""States of a finding whose repair was written, whether verified yet or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveStream:
-    """What is asked of a stream: where it publishes, where that ends, how far it is settled.
+    """A stream as seen from outside: its ``topic``, the topic's ``ends``, the ``settled`` offsets.
 
-    ``running`` says whether anybody settles what is published now. ``waiting`` says which of some
-    places are published and not settled; each is judged within ``judged_within`` (s), as a rule.
-    ``comes_back``: one that runs no more may be on its way to be started again.
+    ``running``: whether a stream settles what is published now. ``waiting`` returns which of some
+    places are published and not settled; each is usually judged within ``judged_within`` (s).
+    ``comes_back``: a stream that has stopped may be restarted.
     """
 
     topic: str
@@ -57,13 +57,13 @@ class LiveStream:
 
 @dataclass(frozen=True, slots=True)
 class SuspectPace:
-    """Half of a breaker's limits, a minute: of suspects, and of those that may be removals."""
+    """A breaker's limits a minute, of suspects and of removals; suspects take half of them."""
 
     suspects_per_minute: int
     removals_per_minute: int
 
     def takes(self, suspects: Iterable[Suspect]) -> float:
-        """How long (s) these take."""
+        """How long (s) to wait for these suspects."""
         limits = Counter(each.kind is Kind.EXTRA_ROW for each in suspects)
         removals = 120 * limits[True] / self.removals_per_minute
         return max(removals, 120 * limits.total() / self.suspects_per_minute)
@@ -71,7 +71,7 @@ class SuspectPace:
 
 @dataclass(slots=True)
 class Closing:
-    """What became of suspects, by projection and kind; ``waiting`` of none is it known yet."""
+    """The endings of suspects by projection and kind; so many ``waiting`` have none yet."""
 
     endings: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     waiting: int = 0
@@ -79,7 +79,7 @@ class Closing:
 
     @property
     def waits(self) -> bool:
-        """Whether a stream has still to look at some."""
+        """Whether a stream must still look at some."""
         found = sum(self.endings.values(), Counter[str]())
         return bool(self.waiting or found[NOT_JUDGED] or found[WAITS_FOR_TABLE])
 
@@ -97,9 +97,9 @@ class Closing:
 
 @dataclass(slots=True)
 class _Sent:
-    """How many were published, when the first was (µs), and whether a stream was seen to run.
+    """How many were published, the first when (µs), and whether a stream was seen to run.
 
-    Each is to be judged by ``judged_by`` (µs), 0 until that is waited for.
+    ``judged_by`` (µs) is the deadline for their judgement, 0 until `HandOver` waits for it.
     """
 
     count: int = 0
@@ -110,7 +110,7 @@ class _Sent:
 
 @dataclass(slots=True)
 class HandOver:
-    """Of one family, to one stream. ``wait`` waits (s), and raises when it is to end."""
+    """Hands suspects of one family to one stream. ``wait`` waits (s), or raises if stopped."""
 
     family: Family
     stream: LiveStream
@@ -122,16 +122,16 @@ class HandOver:
     _sent: _Sent = field(default_factory=_Sent)
 
     def resume(self, suspects: int, since: Micros) -> None:
-        """A process that has ended handed so many over, the first at ``since`` (µs) or later."""
+        """Count suspects that an earlier process handed over, at ``since`` (µs) or later."""
         self._sent.count += suspects
         self._sent.first = min(self._sent.first or since, since)
 
     def settled_by(self, running: Callable[[], bool]) -> None:
-        """From now on by the stream that runs as long as this says so."""
+        """Let the stream settle them that runs while ``running`` is true; it is not restarted."""
         self.stream = replace(self.stream, running=running, comes_back=False)
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
-        """Hand them over: durable when it returns. Raises `Unreachable`."""
+        """Hand suspects over: durable when it returns. Raises `Unreachable`."""
         for start in range(0, len(suspects), CHUNK):
             some = suspects[start : start + CHUNK]
             if self._runs():
@@ -144,7 +144,7 @@ class HandOver:
                     self._followed[each.projection, each.slot] = each.kind
 
     def settled(self) -> bool:
-        """Wait until what was handed over is settled; False where nobody does that now."""
+        """Wait until the suspects handed over are settled; False if no stream settles them."""
         if not self._sent.count:
             return True
         ends, away = self.stream.ends(), 0
@@ -155,7 +155,7 @@ class HandOver:
         return True
 
     def _is_gone(self, away: int) -> bool:
-        """Whether a stream that was not there at so many looks does not come back."""
+        """Whether a stream that was missing at so many reads in a row is not awaited any more."""
         waits = self._sent.has_run and self.stream.comes_back
         return bool(away) and (not waits or away > COMES_BACK_WITHIN)
 
@@ -165,7 +165,7 @@ class HandOver:
         return runs
 
     def revisit(self) -> None:
-        """Hand over what was left unresolved: lineage is complete now."""
+        """Hand over the unresolved findings, because lineage is complete now."""
         names = self.family.names
         self.publish(
             [
@@ -176,7 +176,7 @@ class HandOver:
         )
 
     def until_verified(self) -> None:
-        """Wait until each repair was seen to hold, or is tried no more; for a stream that ends."""
+        """Wait until each repair is verified or given up, before a stream ends."""
         if not self.settled():
             return
         self._until_judged()
@@ -191,7 +191,7 @@ class HandOver:
         )
 
     def finish(self) -> Closing:
-        """Once it is settled, and each is judged as a rule: what became of them."""
+        """Wait until all are settled and usually judged; returns what became of them."""
         if not self.settled():
             return Closing(waiting=self._sent.count, topic=self.stream.topic)
         not_judged = self._until_judged()
@@ -213,7 +213,7 @@ class HandOver:
         return closing
 
     def _until_judged(self) -> set[Place]:
-        """Wait for looks that the stream puts off; those that it puts off for too long."""
+        """Wait for looks that the stream puts off; returns the places that it still puts off."""
         most = to_micros(2 * self.stream.judged_within)
         self._sent.judged_by = self._sent.judged_by or self.clock() + most
         left, away = self._without_finding(), 0
@@ -226,7 +226,7 @@ class HandOver:
         return left
 
     def _without_finding(self) -> set[Place]:
-        """Where a table refuses, what waits for it has none: that is looked at much later."""
+        """The places without an open finding, unless their table refuses writes."""
         follows = (
             (projection, slot)
             for projection, slots in _by_projection(self._followed)
@@ -243,7 +243,7 @@ class HandOver:
         }
 
     def _put_off(self, places: set[Place]) -> set[Place]:
-        """Those of them that are published again: where that is not known now, all."""
+        """Those of these places that are published again; all of them if that cannot be read."""
         try:
             return set(self.stream.waiting(places)) if places else set()
         except Retryable:
@@ -253,7 +253,7 @@ class HandOver:
         return bool(self.journal.recall(self.family, projection, [WHOLE_TABLE]))
 
     def _repaired(self) -> dict[Place, State]:
-        """Those whose repair was verified already, by the log of the days since the first."""
+        """The places whose repair was verified, from the journal's log since the first suspect."""
         found: dict[Place, State] = {}
         if not self._followed:
             return found

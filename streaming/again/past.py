@@ -155,7 +155,7 @@ class PastRows:
         try:
             cases = bulk.confirmed(asked, bulk.clock(), "")
         except (ReadFailed, Refused):
-            return {}, ()  # the stream finds out which it is
+            return {}, ()  # all are handed over, and the stream finds the unreadable one
         reasons, told = dict[Slot, Kind](), set[Slot]()
         for case in cases:
             reason = self._reason(bulk, case)

@@ -3,7 +3,7 @@
 =============  ====================================================================================
 table          what is compared
 =============  ====================================================================================
-the listing,   if lineage is complete: each row with lineage and indexes; a fingerprint of the truth
+the listing,   if lineage is complete: each row with lineage, indexes; a fingerprint of the truth
 ahead          row that it needs is kept (`compared.py`)
 the truth      each row with these fingerprints; a row without one with the listing and the indexes
                at its slot, and lineage then records it

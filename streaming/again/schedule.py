@@ -11,7 +11,7 @@ from reconcilers.rows.memory import Watching
 from reconcilers.words.model import Micros
 
 DAY: Micros = to_micros(86_400)
-"""How long (µs) after a sweep that did not make lineage complete the next begins."""
+"""How long (µs) after a sweep that did not make memory whole the next begins."""
 NOT_WHOLE = "changes from before lineage began, or that were lost, are not known"
 TIME_HAS_COME = "sweep.every_days"
 
@@ -50,7 +50,7 @@ class SweepSchedule:
     def left(
         self, watching: Watching, sweeps: Sequence[SweepRecord], like: SweepRecord
     ) -> SweepRecord | None:
-        """The newest unfinished sweep that can make lineage complete; None to begin one."""
+        """The newest unfinished sweep like this that can make memory whole; None to begin one."""
         counts_from = watching.sweeps_count_from(self.delay)
         for each in sorted(sweeps, key=lambda sweep: sweep.began_at, reverse=True):
             same = each.systems == like.systems and each.ranges == like.ranges

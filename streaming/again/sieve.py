@@ -143,7 +143,7 @@ class Sieve:
             if common and before is not None and each.found > before.found:
                 told.tell(each)
             elif common and accepted and table == self.family.listing.table:
-                told.told[each.pattern] = each  # what was handed over is not repaired yet
+                told.told[each.pattern] = each  # rows handed over are not repaired yet
         for reason in self.past.told.keys() & self._count.left.keys():
             self.past.tell(reason, self._count.left[reason])
         done = self._sifted(self._waiting, spreads, self._few())

@@ -1,17 +1,17 @@
-"""A sweep: every row of the truth, then of the listing and each index, range of tokens by range.
+"""A sweep: every row of the truth, then of the listing and each index, by ranges of tokens.
 
-If lineage is complete the listing is read first: what it finds right there the truth's scan
-does not ask for again. That finds and settles nothing; a sweep that is killed goes on without it.
+If lineage is complete, the listing is read first: rows right there are not read again by the
+scan of the truth. This finds no suspects; a sweep that is killed continues without it.
 
 ::
 
     range ─▶ worker: scan ─▶ glance ─▶ look ─▶ suspects ─▶ sieve ─▶ handed over ─▶ the range is done
                                                              └─▶ systematic: left, one finding
 
-A range is done when its suspects are handed over, or left, so what was under way at a crash is gone
-through once more, with what waits in the sieve, and nothing else. When the whole truth has been
-read, and what was found in it is settled, all of it is remembered: lineage is complete. When the
-listing has been read, too, it is known of which messages there are rows that the truth has not.
+A range is done when its suspects are handed over or left. After a crash the ranges in flight and
+those with suspects in the sieve are scanned again. When the whole truth has been read, and its
+suspects are settled, lineage is complete. Once the listing was read too, it has every message
+whose rows the truth lacks.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ from streaming.again.sieve import Sieve
 log = logging.getLogger("reconciler")
 
 ROUND = 10.0
-"""Seconds that the ranges of one round should take: so much is done again after a crash."""
+"""Seconds that the ranges of one round should take, which are repeated after a crash."""
 AT_FIRST, MOST_AT_ONCE = 2, 128
 LONGEST_WAIT = 60.0
 GIVES_UP_AFTER = 10
-"""Rounds of which nothing came, one after the other; the last wait is `LONGEST_WAIT` (s)."""
+"""Failed rounds in a row before a sweep gives up; the longest wait is `LONGEST_WAIT` (s)."""
 
 LISTING_NOT_KNOWN = "what only the listing has is not all known"
 
 
 class SweepProgress(Protocol):
-    """What is shown meanwhile."""
+    """Shows how far a sweep or replay is."""
 
     def table(self, name: str, done: int, ranges: int) -> None:
-        """The ranges of this table are next; so many of them were done before."""
+        """Begin a table, of whose ranges so many are done."""
 
     def round(self, ranges: int, rows: int, suspects: int) -> None:
-        """So much was just done."""
+        """Add what was just done."""
 
     def waiting(self, why: str) -> None:
-        """Nothing goes on for now."""
+        """Show why the work waits."""
 
 
 class Interrupted(Exception):
-    """Somebody wants it to end: it goes on another time where it is."""
+    """The sweep or replay is stopped from outside; a sweep can be resumed."""
 
 
 @dataclass(slots=True)
 class SweepResult:
-    """What a sweep has gone through. ``memory`` says why lineage is incomplete, None if it is not.
+    """What a sweep has done. ``memory`` is why lineage is not complete, None if it is.
 
-    ``systematic`` are the differences that one finding tells of, a line each. ``unreadable`` counts
-    the rows that were found and could not be looked at.
+    ``systematic`` has a line for each finding that stands for many rows. ``unread`` are tokens that
+    could not be read; ``unreadable`` counts rows that could not be looked at.
     """
 
     rows: int = 0
@@ -81,13 +81,13 @@ class SweepResult:
 
     @property
     def is_all(self) -> bool:
-        """Whether all that was gone through is remembered."""
+        """Whether lineage is complete and every row was read and looked at."""
         return self.memory is None and not self.unread and not self.unreadable
 
 
 @dataclass(frozen=True, slots=True)
 class SweepMark:
-    """The marks that a whole truth has been read, and then the listing. ``delay`` is D (µs)."""
+    """Marks in lineage that the whole truth and the listing were read. ``delay`` is D (µs)."""
 
     lineage: Lineage
     delay: Micros
@@ -104,9 +104,9 @@ class SweepMark:
         return None
 
     def set(self, sweep: SweepRecord, at: Micros) -> str | None:
-        """Everything that the truth had is remembered; it had been read by then (µs).
+        """Mark that the whole truth was read by a time (µs).
 
-        Returns why not, where memory has ended or begun anew meanwhile.
+        Returns why not if memory has ended or begun again meanwhile, else None.
         """
         watching = self.lineage.watching()
         why = self._why(watching, sweep)
@@ -118,9 +118,9 @@ class SweepMark:
         return why
 
     def set_listed(self, sweep: SweepRecord, at: Micros) -> None:
-        """Besides, everything that the listing had is, if memory has not begun anew meanwhile.
+        """Mark that the listing was read by a time (µs), unless memory has begun again meanwhile.
 
-        The first mark stays: a later one would take from the deletes in between what they tell.
+        The first mark stays: a later one would devalue the deletes received in between.
         """
         watching = self.lineage.watching()
         if watching is None or self._why(watching, sweep) is not None:
@@ -131,9 +131,9 @@ class SweepMark:
 
 @dataclass(slots=True)
 class Sweeper:
-    """Sweeps one family. ``scan`` goes through pieces on the workers, ``wait`` waits (s).
+    """Sweeps one family. ``scan`` scans pieces on the workers.
 
-    ``wait`` raises `Interrupted` when somebody wants it to end; it is asked in each round.
+    ``wait`` waits (s), and raises `Interrupted` if the sweep is stopped; each round calls it.
     """
 
     family: Family
@@ -146,7 +146,7 @@ class Sweeper:
     clock: Callable[[], Micros]
 
     def run(self, sweep: SweepRecord) -> SweepResult:
-        """To its end, from where it is. Raises `Interrupted`, `Unreachable`, `Refused`."""
+        """Run or resume a sweep to its end. Raises `Interrupted`, `Unreachable`, `Refused`."""
         found, done = SweepResult(), self.sweeps.ranges(sweep)
         ranges = token_ranges(sweep.ranges)
         self.sieve.begin(sweep, sum(each.suspects for each in done.values()))
@@ -171,15 +171,15 @@ class Sweeper:
         if not done and not found.unread:
             self.sieve.ended(sweep)
         found.systematic = tuple(self.sieve.lines())
-        if found.memory is None:  # it may have begun anew since the truth was read
+        if found.memory is None:  # it may have begun again since
             found.memory = self.mark.refused(sweep)
         self.sweeps.end(sweep, self.clock(), _outcome(found))
         return found
 
     def _reads_ahead(self, done: Collection[Place]) -> bool:
-        """Once a sweep, where that is less work: of what is not remembered it tells nothing.
+        """Whether to read ahead: only before any range is done, and after a sweep of the truth.
 
-        One that is killed in it goes on without: else one that is killed often would never end.
+        A sweep that is killed meanwhile does not repeat it, so that it ends even if killed often.
         """
         watching = self.mark.lineage.watching()
         swept = watching is not None and watching.believed(self.mark.delay).swept_at is not None
@@ -188,7 +188,7 @@ class Sweeper:
         return can and swept and not done
 
     def _read_ahead(self, sweep: SweepRecord, ranges: Sequence[TokenRange]) -> None:
-        """What cannot be read now costs the scan of the truth some time, and stops nothing."""
+        """Read the listing ahead. A range that fails is skipped; if a whole round fails, stop."""
         listing = self.family.listing.table
         self.sweeps.swept(sweep, {(listing + AHEAD, 0): SweptRange(0, 0)})
         pieces = [Piece(listing, number, each, ahead=True) for number, each in enumerate(ranges)]
@@ -204,7 +204,7 @@ class Sweeper:
             at_once = _next(at_once, time.monotonic() - began)
 
     def _table(self, left: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]) -> None:
-        """In rounds; ``take`` is given what was found in each."""
+        """Scan pieces in rounds, and pass what each finds to ``take``."""
         at_once, failures = AT_FIRST, 0
         while left:
             self.wait(0)
@@ -224,7 +224,7 @@ class Sweeper:
     def _round(
         self, pieces: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]
     ) -> Sequence[Piece]:
-        """Those that have failed."""
+        """Scan pieces once; returns those that have failed."""
         now = self.clock()
         swept = self.scan([replace(each, at=now) for each in pieces])
         good = [each for each in swept if each.failed is None]
@@ -248,7 +248,7 @@ class Sweeper:
     # --- the end of the truth
 
     def _truth_ended(self, sweep: SweepRecord, found: SweepResult) -> str | None:
-        """Mark memory as whole, if it is; why not, if not."""
+        """Mark memory as whole; returns why not, None if it is."""
         read_at = self.clock()
         why = self._not_whole(sweep, found)
         if why is None and not self.sieve.sink.settled():
@@ -267,13 +267,13 @@ class Sweeper:
 
 
 def _next(at_once: int, took: float) -> int:
-    """How many ranges the next round has, after one of so many that took so long (s)."""
+    """How many ranges the next round has, after ``at_once`` of them ``took`` so long (s)."""
     fits = int(at_once * ROUND / max(took, 0.001))
     return max(AT_FIRST, min(MOST_AT_ONCE, 2 * at_once, fits))
 
 
 def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
-    """Rows, and suspects."""
+    """How many rows, and how many differences."""
     return sum(each.rows for each in swept), sum(each.differ for each in swept)
 
 

@@ -1,4 +1,4 @@
-"""What a batch of the stream tells the tallies."""
+"""What a batch of the stream reports to the counting thread."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from reconcilers.words.waiting import Waiting
 
 @dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """How many changes of each mailbox came out of the settle window.
+    """How many ``changes`` of each mailbox were released from the settle window.
 
-    ``proven`` is the frontier: up to which canary of each node everything has come out by now.
-    ``paused_because`` says why nothing may be repaired now, ``open_messages`` which
-    messages of each mailbox have an open finding.
+    ``proven`` is the frontier, ``paused_because`` why nothing may be repaired now, and
+    ``open_messages`` the messages of each mailbox that have an open finding.
     """
 
     changes: Mapping[UUID, int] = field(default_factory=dict)

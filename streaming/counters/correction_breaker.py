@@ -1,7 +1,7 @@
-"""The breaker of corrections: many a minute, or of many counters that were looked at, open it.
+"""The breaker of corrections: too many a minute, or too large a share of looks, opens it.
 
-Counters go wrong one by one. Where many seem wrong at once, what is wrong may be the other side: an
-event bus that is far behind, a listing that was lost.
+Counters go wrong one by one. If many seem wrong at once, the other side may be wrong: an event bus
+that is far behind, or a lost listing.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.progress import JUDGED
 
 ASK_EVERY = 30.0
-"""Seconds: whether a person has closed it, or another process opened it."""
+"""Seconds between two reads of whether a person closed it or another process opened it."""
 
 
 class CountedBreakers(Protocol):
-    """Counts, opens and remembers; `streaming.pipeline.breakers.BreakerWatch` is the real one."""
+    """What counts writes and opens breakers: `streaming.pipeline.breakers.BreakerWatch`."""
 
     def recall(self) -> None:
-        """Read which are open."""
+        """Read from the journal which breakers are open."""
 
     def count(self, count: Count) -> None:
-        """Something is about to be written."""
+        """Count what is about to be written."""
 
     def reason(self, breaker: Breaker) -> Waiting | None:
-        """Why it is open, None when it is closed."""
+        """Why a breaker is open, None when it is closed."""
 
     def was_resumed(self) -> bool:
-        """Whether somebody has closed it since the last call."""
+        """Whether somebody has closed a breaker since the last call."""
 
 
 @dataclass(slots=True)
 class CorrectionBreaker:
-    """Corrections as they are about to be sent. ``clock`` gives µs, ``steady`` seconds.
+    """Admits corrections before they are sent. ``clock`` gives µs, ``steady`` seconds.
 
-    Of those that come back (held before, or the rest of an error) at most ``a_minute`` are let
-    through, so that what a breaker or a pause has held does not open it when it is let go.
+    At most ``a_minute`` corrections that come back (held before, or the rest of an error) are
+    admitted. So corrections that a breaker or a pause held do not open the breaker when released.
     """
 
     breakers: CountedBreakers
@@ -54,22 +54,22 @@ class CorrectionBreaker:
     _ask_at: float = float("-inf")
 
     def looked(self, outcome: str) -> None:
-        """A counter was looked at; such looks are what the share is of."""
+        """Count a look at a counter if it was judged: the share is a share of these looks."""
         self._looks += outcome in JUDGED
 
     def why(self) -> Waiting | None:
-        """Why nothing may be corrected now; None when it is closed."""
+        """Why nothing may be corrected now; None when the breaker is closed."""
         if self.steady() > self._ask_at:
             self.breakers.was_resumed()
             self._ask_at = self.steady() + ASK_EVERY
         return self.breakers.reason(Breaker.CORRECTIONS)
 
     def admit_new(self, name: str) -> None:
-        """The correction of this name is about to be sent. Raises `Deferred` where it is not to."""
+        """Admit a correction by its name. Raises `Deferred` if it must not be sent."""
         self._count(Count(name, self.clock(), max(self._looks, 1), suspects=1, removals=0))
 
     def admit_again(self, name: str) -> None:
-        """The same, of a counter that had a finding before: it counts for no share."""
+        """Admit one that comes back, which counts for no share. Raises `Deferred` likewise."""
         now = self.clock()
         self._again = [each for each in self._again if abs(now - each) < MINUTE]
         if len(self._again) >= self.a_minute:

@@ -1,6 +1,6 @@
-"""Counting mailboxes: by chunks, which is cheap and raises suspicion; whole, against the truth.
+"""Counts mailboxes: by chunks, which is cheap and raises suspicion; whole, against the truth.
 
-Whatever reads a whole mailbox does so by ranges of UIDs, and keeps no more than one of them.
+A whole mailbox is read by pages or ranges of UIDs, so its messages are never all in memory.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ IDS_A_READ = 500
 ROWS_A_RANGE = 5_000
 """Rows of the listing, and of lineage, that a range of UIDs has at most."""
 VERY_LARGE = 100_000
-"""Messages; of a mailbox with more the last count before a correction reads marked chunks only."""
+"""Messages: for a larger mailbox the last count before a correction reads marked chunks only."""
 LAST_UID = 2**63 - 1
 READ_AGAIN = 20
-"""Of the messages that differ, so many are read once more: users write meanwhile."""
+"""How many differing messages are read again, because users write meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedRange:
-    """The chunks of a range of UIDs; the next one begins at ``after``, None at the end."""
+    """The sums of a range of UIDs by chunk; the next range begins at ``after``, None at the end."""
 
     chunks: Mapping[int, Sums]
     after: int | None = None
@@ -42,7 +42,7 @@ class CountedRange:
 
 @dataclass(frozen=True, slots=True)
 class BegunCount:
-    """The first count of a mailbox: what was counted below ``first`` (a UID) since ``began``."""
+    """An unfinished first count: the ``chunks`` below UID ``first``, since ``began`` (µs)."""
 
     began: Micros
     first: int = 0
@@ -53,8 +53,8 @@ class BegunCount:
 class MailboxCounter:
     """Counts the mailboxes of one keyspace.
 
-    ``width`` is how many UIDs a chunk spans; two clocks differ by less than ``slack`` (µs).
-    Messages with an ``open`` finding count as they are listed: their margin is added by who asks.
+    A chunk has ``width`` UIDs; two clocks differ by less than ``slack`` (µs). Messages with an
+    ``open`` finding count as they are listed; the caller adds their margin.
     """
 
     family: Family
@@ -70,14 +70,17 @@ class MailboxCounter:
     _begun: dict[UUID, BegunCount] = field(default_factory=dict)
 
     def sums(self, mailboxids: Collection[UUID]) -> Sums:
-        """What these mailboxes list, as far as is known: only chunks that changed are read.
+        """The sums of these mailboxes' listings; only chunks that changed are read.
 
-        Raises `Unfinished` where a large mailbox is counted for the first time.
+        Raises `Unfinished` while a large mailbox is counted for the first time.
         """
         return total([self._mailbox(each) for each in mailboxids])
 
     def anew(self, mailboxids: Collection[UUID]) -> Sums:
-        """What these mailboxes list now, changes included that have not come out yet."""
+        """The sums of these mailboxes' listings now, with changes that are not released yet.
+
+        Marked chunks only are read of a mailbox with more than `VERY_LARGE` messages.
+        """
         return total([self._anew(each) for each in mailboxids])
 
     def _anew(self, mailboxid: UUID) -> Sums:
@@ -93,7 +96,7 @@ class MailboxCounter:
         return total(list(chunks.values()))
 
     def _first_time(self, mailboxid: UUID) -> Sums:
-        """A range, and where it was the last one, all of them."""
+        """Count one range. Returns all sums after the last one, raises `Unfinished` before."""
         begun = self._begun.get(mailboxid) or BegunCount(self.clock())
         rows = list(islice(self.lists.listed(mailboxid, begun.first), ROWS_A_RANGE))
         chunks = together(begun.chunks, by_chunk(rows, self.width))
@@ -123,9 +126,9 @@ class MailboxCounter:
         return self.lists.listed(mailboxid, first, first + self.width - 1)
 
     def range_against_truth(self, mailboxid: UUID, first: int) -> CountedRange:
-        """What a mailbox holds from a UID on; messages without an open finding as the truth has it.
+        """Count a range of a mailbox from a UID on, comparing messages without open finding.
 
-        Raises `Deferred` where one differs: that is to be repaired first.
+        Raises `Deferred` if one differs from the truth: it must be repaired first.
         """
         rows = list(islice(self.lists.listed(mailboxid, first), ROWS_A_RANGE))
         known = list(islice(self._known_from(mailboxid, first), ROWS_A_RANGE))
@@ -147,7 +150,7 @@ class MailboxCounter:
     def _still_differ(
         self, mailboxid: UUID, uids: Collection[int], claimed: Mapping[int, Listed]
     ) -> None:
-        """Raises `Deferred` where one of these differs when it is read once more."""
+        """Raises `Deferred` if one of these still differs when it is read again."""
         for uid in sorted(uids)[:READ_AGAIN]:
             listed = self._listed_at(mailboxid, uid)
             named = {each.messageid for each in (listed, claimed.get(uid)) if each is not None}
@@ -196,5 +199,5 @@ class MailboxCounter:
 
 
 def _end(uids: Sequence[int], first: int) -> int:
-    """Up to which UID a read from ``first`` on is complete: of the last one there may be more."""
+    """Up to which UID a read from ``first`` on is complete; the last UID may have more rows."""
     return LAST_UID if len(uids) < ROWS_A_RANGE else max(uids[-1] - 1, first)

@@ -1,4 +1,4 @@
-"""What is counted: a mailbox, or the mailboxes of a quota root."""
+"""Counter rows, and the mailboxes that each sums up: one mailbox, or those of a quota root."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streaming.steps.pauses import OWNERS_KNOWN
 
 @dataclass(frozen=True, slots=True)
 class CounterRow:
-    """One row of a tally: of a mailbox, or of a user's ``root``."""
+    """One row of a tally: of a mailbox, or of a user's quota ``root``."""
 
     family: str
     tally: Tally
@@ -27,11 +27,11 @@ class CounterRow:
 
     @property
     def slot(self) -> Slot:
-        """Where its finding stands."""
+        """The slot of its finding."""
         return Slot(self.key)
 
     def __str__(self) -> str:
-        """As a sentence names it."""
+        """The row's name in a sentence."""
         row = self.tally.row_of(self.key)
         named = f"{'mailbox' if self.root is None else 'quota root'} {self.key}"
         return f"{named} ({row})" if row else named
@@ -39,14 +39,14 @@ class CounterRow:
 
 @dataclass(slots=True)
 class Owners:
-    """Which mailboxes make up a counter. An owner is read once, and again before a correction."""
+    """Which mailboxes a counter sums up. It reads an owner once, and `read_again` repeats that."""
 
     tables: OwnerTables
     _known: dict[UUID, QuotaRoot] = field(default_factory=dict)
     _theirs: dict[QuotaRoot, set[UUID]] = field(default_factory=dict)
 
     def root_of(self, mailboxid: UUID) -> QuotaRoot | None:
-        """Whose a mailbox is, None when it does not exist."""
+        """The quota root of a mailbox, None when the mailbox does not exist."""
         known = self._known.get(mailboxid)
         return known if known is not None else self._read(mailboxid)
 
@@ -61,7 +61,7 @@ class Owners:
         return root
 
     def read_again(self, counter: CounterRow) -> None:
-        """Read the owners of its mailboxes again: of those, too, that no path of the user names."""
+        """Read the owners of a counter's mailboxes again, also of those without a path."""
         named = self._theirs.get(counter.root, ()) if counter.root is not None else ()
         for each in [counter.key] if isinstance(counter.key, UUID) else list(named):
             self._forget(each)
@@ -73,9 +73,9 @@ class Owners:
             self._theirs[root].discard(mailboxid)
 
     def mailboxes(self, counter: CounterRow) -> frozenset[UUID]:
-        """The mailboxes that a counter sums up; none when it does not exist (any more).
+        """The mailboxes that a counter sums up; none if its mailbox or user has none any more.
 
-        Raises `Deferred` where the tables of mailboxes and paths disagree on a user's mailboxes.
+        Raises `Deferred` if the tables of mailboxes and paths disagree on a user's mailboxes.
         """
         if counter.root is None:
             assert isinstance(counter.key, UUID)
@@ -100,9 +100,9 @@ def _always(_tally: Tally) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CounterRows:
-    """The rows that change with a mailbox: its own, and that of the user whose it is.
+    """The counter rows that change with a mailbox: its own, and its user's.
 
-    A tally ``is_kept`` in one table, the one that James writes; else it has no rows here.
+    A tally has rows only in the table for which ``is_kept`` is true, the one that James writes.
     """
 
     families: tuple[Family, ...]
@@ -110,7 +110,7 @@ class CounterRows:
     is_kept: Callable[[Tally], bool] = _always
 
     def of_mailbox(self, mailboxid: UUID) -> Iterator[CounterRow]:
-        """Those of a mailbox that has changed; none of a user when it does not exist."""
+        """The counter rows of a changed mailbox; without a user's if the mailbox does not exist."""
         for family in self.families:
             for tally in filter(self.is_kept, family.tallies):
                 if tally.per_quota_root:
@@ -121,7 +121,7 @@ class CounterRows:
                     yield CounterRow(family.name, tally, mailboxid)
 
     def of_finding(self, finding: Finding) -> Iterator[CounterRow]:
-        """The one that a finding is about."""
+        """The counter row of a finding; none if its tally is not kept."""
         for family in self.families:
             for tally in family.tallies:
                 if (family.name, tally.name) != (finding.family, finding.projection):

@@ -1,4 +1,4 @@
-"""Tallies with two tables: while the stream runs it is seen which of them James writes."""
+"""Tallies with two tables: the stream observes which of them James writes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from reconcilers.words.waiting import Wait, Waiting
 log = logging.getLogger("reconciler")
 
 READ_EVERY = 10.0
-"""Seconds from a sample of the tables to the next, while counters are due."""
+"""Seconds between two samples of the tables, while counters are due."""
 Read = Callable[[Sequence[Tally]], Sequence[TableUse]]
 Why = Callable[[WriteTarget], Waiting | None]
 
 
 @dataclass(slots=True)
 class LiveTable:
-    """Which of these ``shapes`` James writes; ``clock`` is a steady one, seconds.
+    """Which of these ``shapes`` James writes; ``clock`` is monotonic (s).
 
-    A reading that failed decides nothing: the next one goes on with what was decided before it.
+    A read that fails decides nothing: the next one starts from the decision before it.
     """
 
     shapes: tuple[Tally, ...]
@@ -38,7 +38,7 @@ class LiveTable:
     _choice: Choice | None = None
 
     def choice(self) -> Choice:
-        """As last read. Raises `Retryable`."""
+        """The choice of the newest sample, at most `READ_EVERY` old. Raises `Retryable`."""
         if self._choice is None or self.clock() >= self._read_at + READ_EVERY:
             made = self._read()
             if self._choice is None or made.kept != self._choice.kept:
@@ -49,7 +49,7 @@ class LiveTable:
     def _read(self) -> Choice:
         try:
             now = self.read(self.shapes)
-        except (Refused, ReadFailed) as refused:  # it holds up no other tally
+        except (Refused, ReadFailed) as refused:  # other tallies go on
             return Choice(None, str(refused))
         before, self._before = self._before or now, now
         last = self._decided if self._decided and self._decided.kept else choose(now)
@@ -68,27 +68,27 @@ class LiveTable:
 
 @dataclass(frozen=True, slots=True)
 class LiveTables:
-    """Those of all tallies with two tables, by name; of others nothing is asked."""
+    """The live table of each tally with two tables, by the tally's name."""
 
     tables: Mapping[str, LiveTable]
 
     @classmethod
     def of(cls, families: Iterable[Family], read: Read, clock: Callable[[], float]) -> Self:
-        """Of families as a cluster has them."""
+        """The live tables of families as a cluster has them."""
         shapes = {name: some for each in families for name, some in shapes_of(each).items()}
         return cls({name: LiveTable(some, read, clock) for name, some in shapes.items()})
 
     def kept(self) -> tuple[Tally | None, ...]:
-        """The table that is kept of each."""
+        """For each tally with two tables, the one that is kept, None while that is unclear."""
         return tuple(each.choice().kept for each in self.tables.values())
 
     def is_kept(self, tally: Tally) -> bool:
-        """Whether James writes its table."""
+        """Whether James writes the table of this shape."""
         live = self.tables.get(tally.name)
         return live is None or live.choice().kept == tally
 
     def unless_other(self, pauses: Why) -> Why:
-        """Says why a write is paused; or that James may write another table of its tally."""
+        """A function that returns why a write waits: a pause, or James may write another table."""
 
         def why(target: WriteTarget) -> Waiting | None:
             paused, live = pauses(target), self.tables.get(target.system)

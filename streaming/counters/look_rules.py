@@ -1,4 +1,4 @@
-"""When looks at counters are made, and what proves an error."""
+"""When counters are looked at, and how much evidence proves an error."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LOOKS_A_LAG = 6
 
 @dataclass(frozen=True, slots=True)
 class LookRules:
-    """When looks are made (µs), and which ``evidence`` of them proves an error.
+    """When looks are made (all times in µs), and how much ``evidence`` proves an error.
 
-    ``delay`` is D, ``window`` how long changes are gathered for one glance. A quota is written by
-    ``root_lag`` after the truth at the latest.
+    ``delay`` is D. Changes within ``window`` share one glance. James writes a quota at most
+    ``root_lag`` after the truth.
     """
 
     delay: Micros
@@ -25,9 +25,9 @@ class LookRules:
     root_lag: Micros = 0
 
     def lag(self, tally: Tally) -> Micros:
-        """For how long a counter has to stand still before it is judged."""
+        """How long (µs) a counter must not move before it is judged."""
         return self.root_lag if tally.per_quota_root else 0
 
     def apart(self, tally: Tally) -> Micros:
-        """How far apart the looks at a counter are at least."""
+        """The shortest time (µs) between two looks at a counter."""
         return max(self.delay, self.lag(tally) // LOOKS_A_LAG)

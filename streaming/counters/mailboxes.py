@@ -1,4 +1,4 @@
-"""What counters make of slots: they sum up mailboxes, so they hear of messages only."""
+"""Mailboxes and chunks of changed slots, for families whose messages counters sum up."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reconcilers.declared.family import Family
 from reconcilers.words.model import KeyValue
 
 SUMMED_UP = frozenset(family.truth.table for family in FAMILIES if family.tallies)
-"""The truths that are."""
+"""The truth tables that counters sum up."""
 
 
 def chunks_of(
     family: Family, keys: Iterable[tuple[KeyValue, ...]], width: int
 ) -> dict[UUID, set[int]]:
-    """The chunks of UIDs that the slots of these keys of a family are in, by mailbox."""
+    """By mailbox, the chunks of ``width`` UIDs that contain these keys; empty if not summed up."""
     found: dict[UUID, set[int]] = defaultdict(set)
     if family.truth.table in SUMMED_UP:
         for mailboxid, uid in keys:
@@ -28,7 +28,7 @@ def chunks_of(
 
 
 def mailboxes_of(family: Family, groups: Mapping[KeyValue, int]) -> Counter[UUID]:
-    """How many changes each mailbox had, of the groups of a family."""
+    """How many changes each mailbox had, from those of a family's groups."""
     if family.truth.table not in SUMMED_UP:
         return Counter()
     pairs = groups.items()

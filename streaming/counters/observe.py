@@ -1,4 +1,4 @@
-"""One look at a counter: what it holds, what its mailboxes list, and in which round that was."""
+"""One observation of a counter: its stored sums, its mailboxes' sums, and its round."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from streaming.counters.recount import Recount
 
 @dataclass(slots=True)
 class WholeLook:
-    """A look that counts everything, in as many turns as it takes; it began at a time (µs).
+    """A look that compares every message, in several turns; it began ``at`` a time (µs).
 
-    Before its first turn the ``past`` had come out, and since then these ``changes``; the nodes and
-    tables were as ``watched``.
+    The changes of ``past`` were released before its first turn, ``changes`` since then. ``watched``
+    names the nodes and tables at its begin.
     """
 
     recount: Recount
@@ -42,8 +42,8 @@ class WholeLook:
 class CounterObserver:
     """Reads counters, and counts what they should be.
 
-    ``frontier`` knows when all changes before an observation have come out, ``recent`` which had
-    lately, ``heard`` is told up to where they have.
+    ``frontier`` gives the marks to wait for, ``recent`` the changes released lately, and ``heard``
+    receives the frontier of each batch.
     """
 
     tables: StoredTables
@@ -56,18 +56,18 @@ class CounterObserver:
     heard: Callable[[Proven], None]
 
     def glance(self, stored: Sums, mailboxes: Collection[UUID]) -> Sums:
-        """By how much it is off, as far as is known: only chunks that changed are read."""
+        """The error of stored sums at least, if nothing is in flight; reads changed chunks only."""
         listed, margin = self.counting.sums(mailboxes), self.counting.open.margin(mailboxes)
         return Observation(self.clock(), 0, stored, listed, margin=margin).off
 
     def by_chunks(self, counter: CounterRow, mailboxes: Collection[UUID]) -> Observation | None:
-        """A look that counts the chunks that changed; None when the counter moved meanwhile."""
+        """A look that counts changed chunks only; None when the counter moved meanwhile."""
         round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
         counted = partial(self.counting.sums, mailboxes)
         return observed(self.tables, counter, self.counting, mailboxes, round_, counted)
 
     def begin_whole(self, counter: CounterRow, mailboxes: Collection[UUID]) -> WholeLook:
-        """A look that compares every message with the truth."""
+        """Begin a look that compares every message with the truth."""
         began = self.clock()
         round_ = self.rounds.current(counter.tally.name, str(counter.key))  # before it is read
         recount = Recount(self.counting, sorted(mailboxes))
@@ -78,10 +78,10 @@ class CounterObserver:
     def go_on(
         self, counter: CounterRow, mailboxes: Collection[UUID], look: WholeLook
     ) -> Observation | None:
-        """One turn of it; None while more is left, and when the counter moved in this last turn.
+        """Take one turn. Returns None while more is left, or if the counter moved in the last turn.
 
-        In the turns before it may have moved: what changed since the look began counts as under
-        way. Raises `Deferred` where a mailbox differs from the truth.
+        It may move in earlier turns: changes since the begin count as in flight. Raises `Deferred`
+        if a mailbox differs from the truth.
         """
         look.turns += 1
         found = observed(
@@ -98,10 +98,10 @@ def observed(
     round_: int,
     count: Callable[[], Sums | None],
 ) -> Observation | None:
-    """An observation in a round that was read before it.
+    """Observe a counter in a round that was read before.
 
-    None when the counter moved meanwhile, when ``count`` has not finished, or when the row does not
-    exist and a correction may not create it.
+    Returns None if the counter moved meanwhile, if ``count`` is not finished (None), or if there is
+    no row and a correction may not create one.
     """
     tally, key, began = counter.tally, counter.key, counting.clock()
     before, expected = tables.stored(tally, key), count()

@@ -1,4 +1,4 @@
-"""The messages with an open finding: what they count is read from both sides, each time."""
+"""The messages with an open finding: both sides are read to know how far they may count."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from streaming.counters.ports import ListTables
 from streaming.steps.ports import TruthTables
 
 MOST = 500
-"""With more of them in its mailboxes a counter waits: each is read at each look."""
+"""If its mailboxes have more such messages, a counter waits: each look reads each of them."""
 
 
 @dataclass(slots=True)
 class OpenMessages:
-    """Those that the stream told of with its last batch. Used by one thread."""
+    """The messages with open findings as of the stream's last batch. Used by one thread."""
 
     family: Family
     lists: ListTables
@@ -39,11 +39,11 @@ class OpenMessages:
     _of: Mapping[UUID, Sequence[OpenMessage]] = field(default_factory=dict)
 
     def take(self, of: Mapping[UUID, Sequence[OpenMessage]]) -> None:
-        """These are open now, by mailbox."""
+        """Replace the open messages, by mailbox."""
         self._of = of
 
     def check(self, mailboxes: Collection[UUID]) -> None:
-        """Raises `Deferred` where a correction has to wait for them."""
+        """Raises `Deferred` if a correction must wait for the open messages of these mailboxes."""
         found = [each for mailbox in mailboxes for each in self._of.get(mailbox, ())]
         if len(found) > MOST:
             told = f"{len(found)} messages there have open findings"
@@ -52,16 +52,16 @@ class OpenMessages:
             raise Soon("a message there is being repaired")
 
     def uids(self, mailboxid: UUID) -> frozenset[int]:
-        """Where they are in a mailbox."""
+        """The UIDs of the open messages of a mailbox."""
         return frozenset(each.uid for each in self._of.get(mailboxid, ()))
 
     def unreadable(self, mailboxid: UUID) -> frozenset[UUID]:
-        """The messages of which the server would not read the truth."""
+        """The messages of a mailbox whose truth the server fails to read."""
         found = (each for each in self._of.get(mailboxid, ()) if each.kind is Kind.UNREADABLE)
         return frozenset(source for each in found for source in each.sources)
 
     def margin(self, mailboxes: Collection[UUID]) -> Margin:
-        """What these mailboxes may hold beyond what they list. Raises `Deferred` above `MOST`."""
+        """By how much these mailboxes may differ from their listing; `Deferred` above `MOST`."""
         found = [(one, self._of[one]) for one in mailboxes if self._of.get(one)]
         if not found:
             return NO_MARGIN
@@ -78,7 +78,7 @@ class OpenMessages:
     def _true(
         self, mailboxid: UUID, some: Iterable[OpenMessage], listed: Mapping[int, Sequence[Listed]]
     ) -> Mapping[int, Sequence[Listed | None]]:
-        """The truth rows that claim each UID, of every message that was ever seen there."""
+        """By UID the truth rows that claim it, of all messages that were ever seen there."""
         ids: set[KeyValue] = set()
         for each in some:
             ids.update(each.sources)

@@ -1,4 +1,4 @@
-"""A counter that is due, and what is known of it by now: its looks, and those under way."""
+"""A counter that is due, with its looks so far and the look that waits for the frontier."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streaming.counters.observe import WholeLook
 class WaitingLook:
     """A look that waits until the frontier has passed its ``marks``.
 
-    Before it was made the ``past`` had come out, and these ``changes`` since.
+    The changes of ``past`` were released before the look, ``changes`` since then.
     """
 
     observation: Observation
@@ -30,9 +30,9 @@ class WaitingLook:
 
 @dataclass(slots=True)
 class PendingCounter:
-    """A counter that is due at a time (µs); its looks so far, and the one that waits.
+    """A counter that is ``due`` at a time (µs).
 
-    ``still`` is since when neither side has moved, ``counting`` a whole count that goes on.
+    ``still`` tracks since when neither side has moved; ``counting`` is an unfinished whole count.
     """
 
     counter: CounterRow

@@ -1,6 +1,6 @@
-"""What counters ask of James's tables; `streaming.tables.CounterTables` is the real one of each.
+"""What counting reads and writes; unless noted, `streaming.tables.CounterTables` implements it.
 
-The truth they are held against is that of `streaming.steps.ports`.
+The port of the truth is in `streaming.steps.ports`.
 """
 
 from __future__ import annotations
@@ -17,31 +17,28 @@ from reconcilers.words.model import Micros
 
 
 class StoredTables(Protocol):
-    """The counters, read."""
+    """Reads counters."""
 
     def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
-        """What a counter row holds, None when there is none."""
+        """The sums of a counter row, None when there is none."""
 
 
 class AddTables(StoredTables, Protocol):
-    """The counters, read and corrected."""
+    """Reads and corrects counters."""
 
     def add(self, write: AddToCounter) -> None:
         """Send a claimed delta, once."""
 
 
 class ListTables(Protocol):
-    """The messages of mailboxes."""
+    """Reads the listing."""
 
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
-        """The messages of a mailbox by UID, in that range."""
+        """The messages of a mailbox in a range of UIDs, ordered by UID."""
 
 
 class WholeCounts(Protocol):
-    """What mailboxes were counted to; `streaming.counters.unmarked.WatchedTallies` is the real one.
-
-    Its methods are those of `checkpoints.tallies.Tallies`.
-    """
+    """Two methods of `checkpoints.tallies.Tallies`, as `unmarked.WatchedTallies` has them."""
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """The counted chunks of a mailbox."""
@@ -51,23 +48,20 @@ class WholeCounts(Protocol):
 
 
 class FrontierMarks(Protocol):
-    """What to wait for until all changes up to now have come out.
-
-    `streaming.tables.Canaries` is the real one.
-    """
+    """What to wait for until all changes so far are released: `streaming.tables.Canaries`."""
 
     def marks(self) -> Marks | None:
-        """The marks of this moment; None where there is nothing to wait for. Raises `Retryable`."""
+        """The marks of now; None if there is nothing to wait for. Raises `Retryable`."""
 
     def watched(self) -> str | None:
-        """Names the nodes and captured tables as they are now, as the marks do."""
+        """A name of the nodes and captured tables as they are now, as in `Marks.watched`."""
 
 
 class OwnerTables(Protocol):
-    """Who owns what."""
+    """Reads who owns mailboxes."""
 
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
-        """Whose a mailbox is, None when it does not exist."""
+        """The quota root of a mailbox, None when the mailbox does not exist."""
 
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
         """The mailboxes that a user's paths name."""

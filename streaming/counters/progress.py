@@ -1,4 +1,4 @@
-"""Whether counters are kept: what operators see of the counting thread, and when it says a word."""
+"""Metrics of the counting thread, and a warning when it judges no counter for a long time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from streaming.monitoring.metrics import Labels, Metrics
 log = logging.getLogger("reconciler")
 
 JUDGED = frozenset({"agrees", "unsure", "wrong"})
-"""Outcomes of an observation that counted; of all others nothing was learned."""
+"""Outcomes of observations that were judged; all others are void."""
 STANDSTILL = 1_800.0
-"""Without one that counted for so long (s), while counters wait, it is said; and again after it."""
+"""Seconds without a judged observation, while counters wait, between two warnings."""
 
 
 @dataclass(slots=True)
 class CounterProgress:
-    """Shows what becomes of observations. ``clock`` is a steady one, seconds."""
+    """Shows the outcomes of observations. ``clock`` is monotonic (s)."""
 
     metrics: Metrics
     clock: Callable[[], float] = time.monotonic
@@ -29,7 +29,7 @@ class CounterProgress:
     _judged_at: float | None = None
 
     def observed(self, tally: Tally, outcome: str) -> None:
-        """What became of an observation of a counter."""
+        """Count the outcome of an observation."""
         self.metrics.tally_looks.labels(tally.name, outcome).inc()
         if outcome in JUDGED:
             self._begin_anew()
@@ -37,11 +37,11 @@ class CounterProgress:
             self._void[outcome] += 1
 
     def lives(self) -> None:
-        """The thread does what it can, whatever servers answer."""
+        """Show that the thread runs, also while servers fail."""
         self.metrics.tally_turn.set_to_current_time()
 
     def turn(self, waiting: int) -> None:
-        """The thread has worked, and so many counters are due to be looked at."""
+        """Show that the thread has worked, and how many counters wait; warn at a standstill."""
         self.metrics.tally_waiting.set(waiting)
         self.lives()
         if self._judged_at is None or not waiting:
@@ -59,7 +59,7 @@ class CounterProgress:
             self._begin_anew()
 
     def open(self, counts: Counter[Labels]) -> None:
-        """The open findings of counters, by projection, kind and state."""
+        """Show the open findings of counters, by projection, kind and state."""
         self.metrics.show_open("tallies", counts)
 
     def _begin_anew(self) -> None:

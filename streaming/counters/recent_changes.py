@@ -1,4 +1,4 @@
-"""How many changes of each mailbox have come out within L, kept in memory."""
+"""How many changes of each mailbox were released within L, in memory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from uuid import UUID
 from reconcilers.counters.late import Past
 
 SPANS = 60
-"""They are kept by spans of time: so many within L."""
+"""Spans of time within L, by which changes are counted."""
 
 
 @dataclass(slots=True)
 class RecentChanges:
-    """``lag`` is L (s): 0 where every counter is written before its change comes out.
+    """``lag`` is L (s): 0 if James writes every counter before its change is released.
 
-    ``steady`` is a clock that only goes up (s).
+    ``steady`` is a monotonic clock (s).
     """
 
     lag: float
@@ -29,7 +29,7 @@ class RecentChanges:
         self._began = self.steady()
 
     def take(self, changes: Mapping[UUID, int]) -> None:
-        """These have come out now."""
+        """Count changes that were released now."""
         if not changes or not self.lag:
             return
         now = self.steady()
@@ -39,7 +39,7 @@ class RecentChanges:
         self._forget(now)
 
     def past(self, mailboxes: Collection[UUID]) -> Past:
-        """What of these mailboxes has come out within L, or a span longer."""
+        """The changes of these mailboxes that were released within L, or up to a span longer."""
         now = self.steady()
         self._forget(now)
         found: Counter[UUID] = Counter()

@@ -1,4 +1,4 @@
-"""A recount of mailboxes against the truth, by ranges of UIDs: a turn counts some of them."""
+"""A recount of mailboxes against the truth, in several turns, by ranges of UIDs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from streaming.counters.count import ROWS_A_RANGE, MailboxCounter
 
 @dataclass(slots=True)
 class Recount:
-    """Mailboxes that are ``left`` to be counted; ``sums`` are those of what was counted.
+    """The mailboxes ``left`` to count, and the ``sums`` of the ranges that were counted.
 
-    What a range holds is kept; of its messages nothing. After an error it goes on where it was.
+    It keeps the sums of a range, not its messages. After an error it continues from that range.
     """
 
     counting: MailboxCounter
@@ -26,10 +26,10 @@ class Recount:
     _chunks: Mapping[int, Sums] = field(default_factory=dict)
 
     def step(self) -> Sums | None:
-        """Count some ranges: of several small mailboxes, or one of a large one.
+        """Count several small mailboxes, or one range of a large one.
 
-        Returns the sums, None while more is left. Raises `Deferred` if a mailbox differs from the
-        truth, `Retryable`.
+        Returns all sums, None while mailboxes are left. Raises `Deferred` if a mailbox differs from
+        the truth, `Retryable`.
         """
         messages = 0
         while self.left and messages < ROWS_A_RANGE:

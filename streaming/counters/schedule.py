@@ -161,7 +161,7 @@ class CounterScheduler:
         if observed is None:
             self._void(pending, "moved")
             return
-        marks = self.observer.frontier.marks()  # what the look has seen was written before
+        marks = self.observer.frontier.marks()  # read after all that the look has seen was written
         if marks is None:
             self._void(pending, "no canary")
             return
@@ -190,7 +190,7 @@ class CounterScheduler:
         try:
             mailboxes = self.observer.owners.mailboxes(pending.counter)
         except Deferred as why:
-            if pending.in_doubt:  # a mailbox that is being made is so for a moment
+            if pending.in_doubt:  # a mailbox that is being created is in doubt for a moment
                 self.findings.defer(pending.counter, why.waiting)
             pending.in_doubt = True
             self._void(pending, "in doubt")
@@ -212,7 +212,7 @@ class CounterScheduler:
     def _drop(self, pending: PendingCounter) -> None:
         self._pending.pop((pending.counter.tally.name, pending.counter.key), None)
 
-    # --- what it has shown
+    # --- judgement
 
     def _judge(self, pending: PendingCounter, look: WaitingLook) -> None:
         changes = under_way(look.past, look.changes)
@@ -227,7 +227,7 @@ class CounterScheduler:
             stood, changes = still.lasts(at, lag), max(changes, still.changes_since(at - lag))
         shown = interval_of(look.observation, changes)
         kept = remembered(pending.looks, shown, self.rules.evidence)
-        pending.looks = kept if stood else ()  # what is behind the event bus may still come
+        pending.looks = kept if stood else ()  # else updates may be queued in the event bus
         wrong = proven_drift(pending.looks, self.rules.evidence)
         if shown.agrees:
             self.count(tally, "agrees")
@@ -265,7 +265,7 @@ class CounterScheduler:
                 raise Soon("its mailboxes have changed")
             if self._may_correct(pending):
                 self.correcting.correct(pending.counter, looked, self._batch.paused_because)
-                # a delta without an answer is applied by then
+                # by then a delta without an answer is applied or lost
                 pending.due = self.clock() + self.rules.delay
         except Deferred as why:
             self._deferred(pending, why)

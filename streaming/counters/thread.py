@@ -1,4 +1,4 @@
-"""The counting thread is begun anew when it ends by a fault, after a pause that grows."""
+"""Restarts the counting thread when it ends by a fault, after a growing pause."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ log = logging.getLogger("reconciler")
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 600.0
-"""Seconds before it begins anew: doubled each time, at most this."""
+"""Seconds before a restart: doubled each time, at most this."""
 LIVES = 3_600.0
-"""One that lived so long (s) is not the fault of the one before."""
+"""Seconds that a thread must run before the pause is reset."""
 
 
 class Counting(Protocol):
-    """What is kept alive; `streaming.counters.loop.CounterLoop` is the real one."""
+    """What is restarted; `streaming.counters.loop.CounterLoop` is the real one."""
 
     def take(self, batch: BatchSummary) -> None:
-        """A batch of the stream has ended."""
+        """Queue the summary of a batch that has ended."""
 
     def run(self, stop: Event) -> None:
-        """Until told to stop; ends otherwise by a fault of ours only, which it has logged."""
+        """Run until ``stop`` is set; ends earlier only by a fault of ours, which it has logged."""
 
 
 @dataclass(slots=True)
 class CountingThread:
-    """``build`` makes a loop, which begins with what was kept: marks, rounds and findings.
+    """``build`` makes a loop from the stored marks, rounds and findings.
 
-    ``clock`` is a steady one, seconds. The first loop is made at once, so that what cannot be
-    opened is told at the start.
+    ``clock`` is monotonic (s). The first loop is made in the constructor, so that an error of
+    opening is raised at the start.
     """
 
     build: Callable[[], Counting]
@@ -49,11 +49,11 @@ class CountingThread:
         self._loop = self.build()
 
     def take(self, batch: BatchSummary) -> None:
-        """A batch of the stream has ended."""
+        """Queue the summary of a batch that has ended."""
         self._loop.take(batch)
 
     def run(self, stop: Event) -> None:
-        """Until told to stop. Whatever a fault has left in memory is dropped with its loop."""
+        """Run until ``stop`` is set. After a fault the loop's state in memory is dropped."""
         pause = FIRST_PAUSE
         while True:
             began = self.clock()

@@ -1,8 +1,8 @@
-"""Undoing the correction of a counter: the opposite delta, once, under a round of its own.
+"""Undoes the correction of a counter: adds the opposite delta, once, under a round of its own.
 
-Users' own changes add up with it, whenever they come. What would not is another correction: so it
-is refused where a later round was claimed, and no correction is sent while the counter is on hold.
-Whether a delta was applied cannot be seen: one that nobody saw the server take is not undone.
+Users' changes commute with it, but another correction would not: an undo is refused if a later
+round was claimed, and a hold on the counter stops corrections meanwhile. A delta leaves no trace,
+so a correction is undone only if the server acknowledged it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Clock = Callable[[], int]
 class CounterUndo:
     """Undoes corrections of one family's tallies.
 
-    ``stopped`` says why nobody may correct this tally now: a node is away, a pause, a breaker.
+    ``stopped`` returns why a tally may not be corrected now: a missing node, a pause, a breaker.
     """
 
     family: Family
@@ -45,7 +45,7 @@ class CounterUndo:
     clock: Clock
 
     def plan(self, repair: Finding) -> tuple[AddToCounter, ...] | str:
-        """What would be added, or why it is refused. Only reads."""
+        """What would be added, or why the undo is refused. Only reads."""
         writes = [each for each in repair.writes if isinstance(each, AddToCounter)]
         if not writes:
             return NO_REPAIR
@@ -81,7 +81,7 @@ class CounterUndo:
         return (replace(sent, round=sent.round + 1, deltas=deltas),)
 
     def carry_out(self, repair: Finding, hold: Hold) -> Undone:
-        """Undo it. Raises `Retryable` where nobody knows whether it was applied: held it stays."""
+        """Undo a correction. Raises `Retryable` if the outcome is unknown; the hold stays then."""
         planned = self.plan(repair)
         if isinstance(planned, str):
             return Undone(Undoing.REFUSED, planned)
@@ -95,7 +95,7 @@ class CounterUndo:
         return Undone(Undoing.DONE, done.sentence)
 
     def _send(self, repair: Finding, hold: Hold) -> str | None:
-        """Judged anew, as it is on hold; why it is refused, None when it was added."""
+        """Plan again under the hold, and add; why it is refused, None when it was added."""
         planned = self.plan(repair)
         if isinstance(planned, str):
             return planned
@@ -120,7 +120,7 @@ class CounterUndo:
         return None
 
     def _was_taken(self, repair: Finding) -> bool:
-        """Whether the server answered: then the finding has one attempt more than its intent."""
+        """Whether the server acknowledged it: an attempt was counted after the intent."""
         name, slot = repair.projection, repair.slot
         standing = self.journal.recall(self.family, name, [slot]).get(slot)
         last = standing if standing is not None and standing.writes == repair.writes else repair
@@ -131,7 +131,7 @@ class CounterUndo:
 
 
 def _shown(before: Row | None, of: Sum) -> int:
-    """What the counter had before its correction."""
+    """The sum that the counter held before its correction, 0 if that is not known."""
     value = None if before is None else before.get(str(of))
     return value if isinstance(value, int) else 0
 

@@ -1,9 +1,8 @@
-"""Chunks that nobody has marked: what a whole count of them tells.
+"""Whole counts that prove lost events: a chunk has changed, and nothing has marked it.
 
-A change marks its chunk. So a chunk that holds something else than it was counted to, and is not
-marked, has changed without an event: that was lost, and memory with it. But an event may still be
-under way, or wait for the delay. So this is asked only when all that was written before some time
-after the count has come out: every mark of it is there then.
+A change marks its chunk. A chunk whose sums differ without a mark has changed without an event: the
+event was lost, or is still in flight or delayed. So a chunk is decided only when all changes from
+before some time after the count are released, and with them every mark.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from streaming.counters.ports import FrontierMarks
 log = logging.getLogger("reconciler")
 
 MOST_DOUBTS = 1_000
-"""Further ones are forgotten: one is enough to end memory."""
+"""Further doubts are dropped: one is enough to end memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A chunk that was counted at a time (µs), and to something else later, without a mark.
+    """A chunk that was counted at a time (µs), and to other sums later, without a mark.
 
-    When all before the ``marks`` has come out, it is decided; they are read after ``ask_at``.
+    It is decided when the frontier has passed ``marks``, which are read after ``ask_at`` (µs).
     """
 
     mailboxid: UUID
@@ -43,9 +42,9 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class LossRules:
-    """Two clocks differ by less than ``slack``; all µs.
+    """Two clocks differ by less than ``slack`` (µs).
 
-    A cell that expires gives no event; by ``expiries`` after it, its chunk is marked all the same.
+    A cell that expires gives no event; its chunk is marked at most ``expiries`` (µs) later.
     """
 
     slack: Micros
@@ -70,18 +69,18 @@ class WatchedTallies:
     _doubts: list[Doubt] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Learn since when chunks of this width are marked. Raises `Retryable`."""
+        """Read since when chunks of this width are marked. Raises `Retryable`."""
         self.since = self.kept.marked_in_this_width_since(self.clock())
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
-        """Nothing is whole that was counted while another width was marked."""
+        """The kept chunks of a mailbox; not whole if they were counted before ``since``."""
         book = self.kept.of_mailbox(mailboxid)
         if book.whole_at is not None and book.whole_at < self.since:
             return replace(book, whole=False)
         return book
 
     def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """As kept; chunks that differ, though nobody has marked them, are in doubt."""
+        """Keep the sums of all chunks of a mailbox, and doubt those that differ without a mark."""
         before = self.of_mailbox(mailboxid)
         self.kept.counted_whole(mailboxid, sums, began)
         ask_at = self.clock() + self.rules.expiries
@@ -93,7 +92,7 @@ class WatchedTallies:
     # --- doubts
 
     def heard(self, proven: Proven) -> None:
-        """So far everything has come out. What cannot be asked now is asked again."""
+        """Decide the doubts that this frontier has passed. After an error they are kept."""
         try:
             self._read_marks()
             self._decide_by(proven)
@@ -112,7 +111,7 @@ class WatchedTallies:
         ]
 
     def _decide_by(self, proven: Proven) -> None:
-        """Where nodes or tables have changed since, nothing is proven."""
+        """If nodes or tables have changed since, a doubt proves nothing and is dropped."""
         passed = [each for each in self._doubts if each.marks and each.marks.passed(proven)]
         watched = self.frontier.watched() if passed else None
         for each in passed:
@@ -136,9 +135,9 @@ class WatchedTallies:
 def unmarked(
     before: ChunkSums, sums: Mapping[int, Sums], slack: Micros, until: Micros
 ) -> Iterator[tuple[int, Micros]]:
-    """The chunks that were counted to something else before, and when, if nobody marked them.
+    """The unmarked chunks that were counted to other sums before, with the time of that count (µs).
 
-    Before ``until``: what was counted while the whole count went on may be newer than that.
+    Only counts from before ``until`` (µs): later ones may be newer than the whole count.
     """
     if not before.whole or before.whole_at is None:
         return

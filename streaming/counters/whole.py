@@ -1,4 +1,4 @@
-"""Whether all messages of a mailbox are known, so that its counters may be lowered."""
+"""Whether lineage knows all messages of a mailbox, so that its counters may be lowered."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from reconcilers.words.model import Micros
 
 @dataclass(frozen=True, slots=True)
 class WholeMailboxes:
-    """Asks lineage each time: memory may have ended a moment ago. ``delay`` is D (µs)."""
+    """Reads lineage at each call, because memory may have just ended. ``delay`` is D (µs)."""
 
     lineage: Lineage
     delay: Micros
 
     def covers(self, mailboxes: Collection[UUID]) -> bool:
-        """Each of them was made while every change was heard, or a sweep has read the truth."""
+        """Whether each was created while all changes were received, or swept since."""
         watching = self.lineage.watching()
         return all(group_is_whole(each, watching, self.delay) for each in mailboxes)

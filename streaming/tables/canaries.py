@@ -1,7 +1,7 @@
 """Canaries in Cassandra: one row for each node and lane, in a table whose changes are captured.
 
 The keyspace has one copy of each row (`canary_schema`), so only the node that owns the row's token
-writes it, and only that node's agent can tell of it.
+stores it, and only that node's agent reports it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ PLACES = "SELECT DISTINCT place FROM $table"
 CLAIM = "INSERT INTO $table (place, lane) VALUES (?, 0)"
 KEYSPACES = "SELECT keyspace_name FROM system_schema.keyspaces"
 OWNER = "owner/"
-"""Begins the place of a row without a canary, which names the James's keyspace that they are of."""
+"""Prefix of the place of a row without a canary, which names the James keyspace that owns them."""
 NEWEST = "SELECT lane, number, written_ms FROM $table WHERE place = ?"
 
 
 class Canaries:
-    """Writes canaries and reads the newest, and the marks that counters wait for.
+    """Writes canaries in keyspace ``own``, and reads the newest and the marks to wait for.
 
-    ``own`` is their keyspace; ``watched`` are the tables of ``keyspace`` whose changes are read.
+    ``watched`` are the tables of ``keyspace`` whose changes are captured.
     """
 
     def __init__(self, session: Session, own: str, keyspace: str, watched: Collection[str]) -> None:
@@ -55,7 +55,7 @@ class Canaries:
         self._prepared: dict[str, PreparedStatement] = {}
 
     def _statement(self, cql: str) -> PreparedStatement:
-        """Prepared when it is first needed: a stream runs without the table of canaries, too."""
+        """A statement, prepared at its first use: a stream also runs without the table."""
         if cql not in self._prepared:
             with translated(f"preparing the canaries of keyspace {self._own}"):
                 statement = self._session.prepare(
@@ -66,9 +66,9 @@ class Canaries:
         return self._prepared[cql]
 
     def check(self) -> None:
-        """Raises `Refused` where a canary is on several nodes, `Retryable` where nobody answers.
+        """Raises `Refused` if a canary is on several nodes or on none, `Retryable` without answer.
 
-        Another node's agent would tell of it, too, while its own may hang: it proves nothing.
+        If several agents report a canary, it proves nothing: one of them may hang.
         """
         if not self._prove():
             raise Refused(
@@ -82,10 +82,10 @@ class Canaries:
         return is_on_one_node(replication, (each.datacenter for each in nodes))
 
     def claim(self) -> str:
-        """Take the table for this James's keyspace, unless another has it; returns whose it is.
+        """Claim the table for this James keyspace, unless another owns it; returns the owner.
 
-        Of two that take it at once the first by name has it. One whose keyspace is gone has it no
-        more. Raises `Retryable`, `Refused`.
+        Of two concurrent claims the first by name wins. A dropped keyspace no longer owns it.
+        Raises `Retryable`, `Refused`.
         """
         owners = self._owners()
         if not owners:
@@ -104,7 +104,7 @@ class Canaries:
         return [each for each in owners if each in living]
 
     def newest(self) -> dict[Node, dict[int, Mark]]:
-        """Of each node that answers the newest canary in each lane; no lane before its first."""
+        """For each node that answers, the newest canary of each lane that has one."""
         found: dict[Node, dict[int, Mark]] = {}
         newest = self._statement(NEWEST)
         asked = {
@@ -117,10 +117,10 @@ class Canaries:
         return found
 
     def marks(self) -> Marks | None:
-        """What to wait for, so that all that was written up to now has come out.
+        """What to wait for until all changes written so far are released.
 
-        None where nothing can be waited for: a node has no canary yet, or does not answer, or a
-        table has no capture. Raises `Retryable`.
+        None if a node has no canary or does not answer, or a table is not captured. Raises
+        `Retryable`.
         """
         watched = self.watched()
         if watched is None:
@@ -130,10 +130,9 @@ class Canaries:
         return Marks(numbers, watched) if numbers.keys() == self.ring.places().keys() else None
 
     def watched(self) -> str | None:
-        """Names the ring and the captured tables, that of canaries among them.
+        """A name of the ring and the captured tables, that of canaries included.
 
-        None where one is not captured (any more), and where canaries prove nothing. Raises
-        `Retryable`.
+        None if one is not captured, or if canaries prove nothing. Raises `Retryable`.
         """
         if not self._prove():
             return None
@@ -146,11 +145,11 @@ class Canaries:
         return "/".join([self.ring.name(), *sorted(str(row["id"]) for row in (*tables, *canaries))])
 
     def captured(self) -> str | None:
-        """Names the watched tables as they are captured (`reconcilers.declared.capture`).
+        """A name of the watched tables as captured (`reconcilers.declared.capture`).
 
-        Each with its id, and with the time (µs) when its settings were changed last, for capture
-        that was turned off and on again leaves no other trace. None where one is not captured, or
-        the keyspace's writes are not durable. Raises `Retryable`.
+        It has each table's id and the time (µs) when its settings were last changed: capture that
+        was turned off and on leaves no other trace. None if a table is not captured, or the
+        keyspace's writes are not durable. Raises `Retryable`.
         """
         tables = self._captured()
         if tables is None:
@@ -167,13 +166,11 @@ class Canaries:
         return tables if all(row["cdc"] for row in tables) else None
 
     def write(self, places: Mapping[str, Mapping[int, Canary]], partitions: int) -> frozenset[Node]:
-        """Write at each place a canary, in lanes; returns the nodes that have acknowledged theirs.
+        """Write canaries at each place by lane; returns the nodes that have acknowledged theirs.
 
-        The lanes are for so many ``partitions``.
-
-        The node that takes a canary dates it. Its number is the write's time, too: so no clock
-        decides which row of a lane is the newest. Raises `Refused` where there is no table for
-        them, or no right.
+        The lanes are for so many ``partitions``. The node that receives a canary dates it. Its
+        number is also the write's timestamp, so that no clock decides which is the newest of a
+        lane. Raises `Refused` if there is no table, or no right to it.
         """
         insert = self._statement(INSERT)
         sent: list[tuple[Node, ResponseFuture]] = []

@@ -1,7 +1,7 @@
 """The keyspace and the table of canaries.
 
-SimpleStrategy with one copy, whatever the cluster: then each row is one node's alone, and no other
-node's agent tells of it.
+The keyspace has SimpleStrategy with one copy on any cluster: each row is on one node only, and no
+other node's agent reports it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ CREATE TABLE IF NOT EXISTS $ks.canary (
 """
 
 ADDED = {"idle_us": "bigint", "written_ms": "bigint", "partitions": "int"}
-"""Columns that can be added to a table without them: how long before a canary none was sent, when
-its node took it (ms, by Cassandra's ``now()``), and for how many partitions it has lanes."""
+"""Columns that an older table lacks: how long before a canary none was sent (µs), when its node
+took it (ms, by Cassandra's ``now()``), and the number of partitions that it has lanes for."""
 
 
 def create(session: Session, keyspace: str) -> None:
-    """Make what is missing, with change capture on. Raises the driver's errors."""
+    """Create keyspace and table if missing, with change capture. Raises the driver's errors."""
     for cql in statements(keyspace):
         session.execute(cql)
 
 
 def one_copy(keyspace: str) -> str:
-    """The CQL that makes each row one node's alone again."""
+    """The CQL that sets the keyspace back to one copy of each row."""
     return f"ALTER KEYSPACE {keyspace} {ONE_COPY}"
 
 
@@ -51,11 +51,11 @@ def lacking(columns: Collection[str]) -> list[str]:
 
 
 def add(keyspace: str, columns: Iterable[str]) -> str:
-    """The CQL that gives a table the columns that it lacks."""
+    """The CQL that adds columns to the table."""
     typed = ", ".join(f"{each} {ADDED[each]}" for each in columns)
     return f"ALTER TABLE {keyspace}.{CANARY_TABLE} ADD ({typed})"
 
 
 def statements(keyspace: str) -> tuple[str, ...]:
-    """The CQL of both."""
+    """The CQL of the keyspace and of the table."""
     return tuple(cql.replace("$ks", keyspace).strip() for cql in (KEYSPACE_CQL, TABLE_CQL))

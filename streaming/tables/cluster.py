@@ -1,4 +1,4 @@
-"""What a cluster says of itself to an operator's command, and the few things an admin changes."""
+"""What an operator's command reads of a cluster, and the few changes that an admin makes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streaming.tables.session import levels_of, open_session, schema_of
 
 
 class Cluster:
-    """One session, for one command. Errors leave here as `reconcilers.words.errors`."""
+    """One session for one command. The driver's errors are raised as `reconcilers.words.errors`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -32,42 +32,42 @@ class Cluster:
         return schema_of(self._session, keyspace)
 
     def store(self, settings: CassandraSettings) -> Store:
-        """Our own keyspace, by this session."""
+        """Our own keyspace, over this session."""
         return Store(self._session, settings.own_keyspace, levels_of(settings))
 
     def clocks(self) -> dict[str, float]:
-        """How far each node's clock is ahead of ours, seconds."""
+        """How far (s) each node's clock is ahead of ours, by address."""
         return Nodes(self._session).clocks()
 
     def nodes(self) -> dict[str, str]:
-        """The address of each node by its host id."""
+        """The nodes' addresses by host id."""
         hosts = self._session.cluster.metadata.all_hosts()
         return {str(host.host_id): host.address for host in hosts}
 
     def data_centres(self) -> frozenset[str]:
-        """Of all nodes."""
+        """The data centres of all nodes."""
         return frozenset(host.datacenter for host in self._session.cluster.metadata.all_hosts())
 
     def replication(self, keyspace: str) -> Replication:
-        """How a keyspace is replicated; empty when there is none."""
+        """The replication of a keyspace; empty when it does not exist."""
         return replication_of(self._session, keyspace)
 
     def tables_with_cdc(self, keyspace: str) -> frozenset[str]:
-        """The tables of a keyspace that have change capture on."""
+        """The tables of a keyspace with change capture turned on."""
         query = "SELECT table_name, cdc FROM system_schema.tables WHERE keyspace_name = %s"
         with translated("reading which tables have CDC"):
             rows = self._session.execute(query, (keyspace,))
             return frozenset(row["table_name"] for row in rows if row["cdc"])
 
     def gc_grace(self, keyspace: str) -> dict[str, int]:
-        """gc_grace_seconds of each table of a keyspace."""
+        """The gc_grace_seconds of each table of a keyspace."""
         query = "SELECT table_name, gc_grace_seconds FROM system_schema.tables"
         with translated("reading the tables' settings"):
             rows = self._session.execute(f"{query} WHERE keyspace_name = %s", (keyspace,))
             return {row["table_name"]: row["gc_grace_seconds"] for row in rows}
 
     def node_settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """By node, those of the settings that it has. Raises `Refused` without SELECT on them."""
+        """By node the settings with these names. Raises `Refused` without SELECT on them."""
         query = "SELECT name, value FROM system_views.settings WHERE name = %s"
         wanted = tuple(names)
         told: dict[str, dict[str, str]] = {}
@@ -80,14 +80,14 @@ class Cluster:
         return told
 
     def estimated_partitions(self, keyspace: str, table: str) -> int:
-        """What Cassandra believes that a table has, on all nodes; 0 until it has counted."""
+        """Cassandra's estimate of a table's partitions, summed over nodes; 0 before its first."""
         query = "SELECT partitions_count FROM system.size_estimates"
         query += " WHERE keyspace_name = %s AND table_name = %s"
         rows = (row for _, row in self._of_nodes(query, (keyspace, table)))
         return sum(row["partitions_count"] for row in rows)
 
     def disk_usage(self, keyspace: str) -> dict[str, float]:
-        """MiB that a keyspace takes, by node. Raises `Refused` without SELECT on system_views."""
+        """The MiB of a keyspace on each node. Raises `Refused` without SELECT on system_views."""
         query = "SELECT mebibytes FROM system_views.disk_usage WHERE keyspace_name = %s"
         taken: dict[str, float] = defaultdict(float)
         for node, row in self._of_nodes(f"{query} ALLOW FILTERING", (keyspace,)):
@@ -97,40 +97,40 @@ class Cluster:
     def _of_nodes(
         self, query: str, values: tuple[str, ...]
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The rows of each node's own table, with its address."""
+        """The rows of each node's local table, with the node's address."""
         for host in self._session.cluster.metadata.all_hosts():
             with translated(f"asking {host.address}: {query}"):
                 for row in self._session.execute(query, values, host=host):
                     yield host.address, row
 
     def has_rows(self, keyspace: str, table: str) -> bool:
-        """Whether there is any row: one is read. Raises `Refused` when the role may not."""
+        """Whether a table has a row; reads one. Raises `Refused` if the role may not read it."""
         with translated(f"reading {keyspace}.{table}"):
             found = self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1")
             return found.one() is not None
 
     def sample(self, keyspace: str, tally: Tally) -> list[dict[str, Any]]:
-        """Some rows of its table. Raises `Refused` when the role may not."""
+        """Some rows of a tally's table. Raises `Refused` if the role may not read it."""
         return sample_of(self._session, keyspace, tally)
 
     def choice(self, keyspace: str, shapes: Sequence[Tally]) -> Choice:
-        """The one of these tables that James writes."""
+        """Which of these tables James writes."""
         return choice_of(self._session, keyspace, shapes)
 
     def is_superuser(self, role: str) -> bool:
-        """Whether the role may do everything. Raises `Refused` where roles are not used."""
+        """Whether a role is a superuser. Raises `Refused` if the cluster does not use roles."""
         with translated(f"asking what role {role} is"):
             rows = list(self._session.execute(f"LIST ROLES OF {_quoted(role)}"))
         return any(row["super"] for row in rows)
 
     def permissions(self, role: str) -> frozenset[tuple[str, str]]:
-        """What is granted to the role: ``("SELECT", "<table apache_james.imapuidtable>")``."""
+        """The rights of a role, such as ``("SELECT", "<table apache_james.imapuidtable>")``."""
         with translated(f"listing the rights of role {role}"):
             rows = list(self._session.execute(f"LIST ALL PERMISSIONS OF {_quoted(role)}"))
         return frozenset((row["permission"], row["resource"]) for row in rows)
 
     def run(self, statement: str) -> None:
-        """Change the schema or grant a right, as an admin. Raises `Refused`."""
+        """Run a statement that changes the schema or grants a right. Raises `Refused`."""
         with translated(statement):
             self._session.execute(statement, timeout=60)
 
@@ -141,7 +141,7 @@ def _quoted(role: str) -> str:
 
 @contextmanager
 def logged_in(settings: CassandraSettings) -> Iterator[Cluster]:
-    """A session of its own for one command, closed at the end. Raises as `open_session` does."""
+    """A session for one command, closed at the end. Raises as `open_session` does."""
     session = open_session(settings)
     try:
         yield Cluster(session)

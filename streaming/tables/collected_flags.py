@@ -1,4 +1,4 @@
-"""What mailboxes gather in one row, and what their messages have of it: read, never written."""
+"""Elements that mailboxes collect in one row, and that their messages have; only reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Elements = frozenset[str]
 
 
 class CollectedFlags:
-    """One gathering projection, in one keyspace; at most ``rows_per_second`` are read."""
+    """One collecting projection, in one keyspace; reads at the settings' ``rows_per_second``."""
 
     def __init__(
         self, session: Session, settings: CassandraSettings, family: Family, projection: Projection
@@ -30,14 +30,14 @@ class CollectedFlags:
         self._pace = RateLimiter(settings.rows_per_second)
 
     def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, Elements]]:
-        """What each mailbox has gathered, or one of them. Raises `Refused`, `Unreachable`."""
+        """The elements of one mailbox, or of each (None). Raises `Refused`, `Unreachable`."""
         (mailbox,) = self._projection.key
         query = f"SELECT {mailbox}, {self._column} FROM {self._table(self._projection)}"
         for row in self._read(query, mailbox, mailboxid):
             yield row[mailbox], frozenset(row[self._column] or ())
 
     def in_use(self, mailboxid: UUID) -> Elements:
-        """All that the messages have which a mailbox lists now; the whole mailbox is read."""
+        """The elements of all messages that a mailbox lists now; reads the whole mailbox."""
         found = set[str]()
         query = f"SELECT {self._column} FROM {self._table(self._first)}"
         for row in self._read(query, self._first.key[0], mailboxid):

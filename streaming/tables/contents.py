@@ -1,4 +1,4 @@
-"""Whether sources (messages) have content: existence only, at the level of James's own reads."""
+"""Whether sources (messages) have content, read at the consistency of James's own reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streaming.tables.statement_cache import StatementCache
 
 
 class ContentTables:
-    """The tables of content of one truth, in one keyspace. Not shared between threads."""
+    """The tables of content of one truth, in one keyspace. Not thread-safe."""
 
     def __init__(self, session: Session, settings: CassandraSettings, truth: TruthTable) -> None:
         self._statements = StatementCache(session)
@@ -21,10 +21,10 @@ class ContentTables:
         self._truth = truth
 
     def having_content(self, sources: Sequence[KeyValue]) -> frozenset[KeyValue]:
-        """Those of these sources that have content.
+        """The sources that have content.
 
-        The older table is read first: what is moved between the two reads is found in the newer.
-        Raises `reconcilers.words.errors.Refused` where a table may not be read.
+        The older table is read first: content that moves meanwhile is then found in the newer one.
+        Raises `reconcilers.words.errors.Refused` if a table may not be read.
         """
         return frozenset(
             each for table in self._truth.contents for each in self._in(table, sources)

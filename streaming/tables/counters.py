@@ -1,6 +1,6 @@
-"""Counter tables, and what their rows sum up: mailboxes of the first projection, users' mailboxes.
+"""Counter tables, and what their rows sum up: the listing's mailboxes, and users' mailboxes.
 
-All errors of the driver leave here as `reconcilers.words.errors`.
+The driver's errors are raised as `reconcilers.words.errors`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ PAGE = 1_000
 
 
 class CounterTables:
-    """Counters and what they sum up, in one keyspace. Not shared between threads.
+    """Counters and what they sum up, in one keyspace. Not thread-safe.
 
-    ``rows_per_second`` is the budget of rows that are read to be counted.
+    At most ``rows_per_second`` rows of the listing are read.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class CounterTables:
     # --- counters
 
     def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
-        """What a counter row holds, None when there is none; a null counter is 0."""
+        """The sums of a counter row, None when there is none; a null counter is 0."""
         found: dict[Sum, int] = {}
         for cells in _by_row(tally):
             where, values = _where(tally, key, cells[0][1])
@@ -56,9 +56,9 @@ class CounterTables:
         return {each: found.get(each, 0) for each in tally.cells} if found else None
 
     def add(self, write: AddToCounter) -> None:
-        """Send a claimed delta, once, as one mutation; the driver never sends it again by itself.
+        """Send a claimed delta once, as one mutation; the driver never retries it.
 
-        Raises `Unreachable` when it is not known whether it was applied, `Refused` when it was not.
+        Raises `Unreachable` if the outcome is unknown, `Refused` if it was not applied.
         """
         batch = BatchStatement(batch_type=BatchType.COUNTER, retry_policy=FallthroughRetryPolicy())
         for cells in _by_row(write.tally):
@@ -78,7 +78,7 @@ class CounterTables:
     # --- what they sum up
 
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
-        """The messages of a mailbox by UID, in that range; rows that name no message are none."""
+        """The messages of a mailbox in a range of UIDs; rows that name no message are left out."""
         mailbox, uid = self._family.listing.key
         rows = self._rows(
             f"SELECT {uid}, messageid, flagseen, fullcontentoctets"
@@ -93,7 +93,7 @@ class CounterTables:
                 yield Listed(row[uid], row["messageid"], row["flagseen"] is True, size)
 
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
-        """Whose a mailbox is, None when it does not exist."""
+        """The quota root of a mailbox, None when the mailbox does not exist."""
         return self._owners.owner(mailboxid)
 
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
@@ -116,7 +116,7 @@ class CounterTables:
 
 
 def _by_row(tally: Tally) -> Iterable[list[tuple[Sum, Cell]]]:
-    """The cells of each row that a key has."""
+    """The tally's cells, grouped by the row that they are in."""
     rows: dict[tuple[tuple[str, str], ...], list[tuple[Sum, Cell]]] = {}
     for each, cell in tally.cells.items():
         rows.setdefault(tuple(sorted(cell.row.items())), []).append((each, cell))

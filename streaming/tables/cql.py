@@ -7,7 +7,7 @@ from reconcilers.words.errors import NotGuarded
 
 
 def as_cql(write: Write, keyspace: str) -> tuple[str, tuple[object, ...]]:
-    """The statement, with markers, and its values. Every one carries its timestamp, the guard."""
+    """The statement with markers, and its values. Each has a timestamp, which is the guard."""
     table, key = f"{keyspace}.{write.projection.table}", write.projection.key
     where = "WHERE " + " AND ".join(f"{column} = ?" for column in key)
     slot = write.slot.key[: len(key)]

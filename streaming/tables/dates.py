@@ -1,7 +1,7 @@
-"""Dates as numbers: whatever a user can append, the driver decodes it.
+"""Timestamps as numbers, so that the driver can decode every date that a user can append.
 
-The driver's own decoder makes a `datetime` of each timestamp. It fails beyond the years 1 to 9999,
-fails the whole result with it, and gives the connection up.
+The driver's own decoder makes a `datetime` of each timestamp. Beyond the years 1 to 9999 it fails;
+the whole result is lost, and the connection is closed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BITS = struct.Struct(">q")
 
 
 class _Milliseconds(DateType):  # type: ignore[misc] # the driver has no types
-    """Cassandra's timestamp as `Millis`. The driver registers no type with such a name."""
+    """Cassandra's timestamp as `Millis`. The driver does not register a type with this name."""
 
     @staticmethod
     def deserialize(bits: bytes, _protocol: int) -> Millis:
@@ -31,7 +31,7 @@ class _Milliseconds(DateType):  # type: ignore[misc] # the driver has no types
 
 
 def read_dates_as_numbers(session: Session) -> Session:
-    """The same session, which gives `Millis` for each timestamp and takes integers for it."""
+    """Make a session return `Millis` for each timestamp; returns the session."""
     handler = session.client_protocol_handler
     opcodes = handler.message_types_by_opcode
     results = _message(opcodes, "RESULT")
@@ -43,10 +43,10 @@ def read_dates_as_numbers(session: Session) -> Session:
 
 
 def bind_dates_as_numbers(statement: Any) -> None:
-    """Take and give numbers for the dates of a prepared statement.
+    """Make a prepared statement take and return numbers for timestamps.
 
-    The driver prepares by its own decoder, whatever the session's, and reads by what it learned
-    then where the server does not name the types again.
+    The driver prepares with its own decoder, not the session's, and decodes with these types when
+    the server does not send them again.
     """
     for names in ("column_metadata", "result_metadata"):
         columns = getattr(statement, names)
@@ -55,7 +55,7 @@ def bind_dates_as_numbers(statement: Any) -> None:
 
 
 def _as_number(column: Any) -> Any:
-    """A column as the driver knows it: its keyspace, table, name and type."""
+    """The driver's tuple of a column (keyspace, table, name, type) with the type replaced."""
     *place, kind = column
     changed = (*place, _number(kind))
     return column._make(changed) if hasattr(column, "_make") else changed

@@ -1,4 +1,4 @@
-"""Guardrails of Cassandra that refuse what the reconciler does. They bind no superuser."""
+"""Guardrails of Cassandra that refuse writes of the reconciler; superusers are exempt."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ NO_STREAM = "no stream has this name: it is tried whether a write time is allowe
 
 
 def refuse_guardrails(store: Store) -> None:
-    """Raises `Refused` where Cassandra takes no write with a write time, or with an old one.
+    """Raises `Refused` if Cassandra refuses writes with a timestamp, or with an old one.
 
-    Each repair has the truth's own, and so have journal and settled offsets. Nothing is changed:
-    there is no such row. Raises `Retryable` where nobody answers.
+    Repairs, journal and settled offsets need them. The trial deletes a row that does not exist.
+    Raises `Retryable` without an answer.
     """
     try:
         store.run("trying a write with a write time", [(store.prepare(TRIAL), (NO_STREAM,))])

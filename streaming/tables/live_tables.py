@@ -1,4 +1,4 @@
-"""Which of a tally's two tables James writes: some rows of both, with their write times."""
+"""Which of a tally's two tables James writes, from some rows of both and their write times."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reconcilers.declared.tally import Tally
 from reconcilers.words.errors import Refused
 
 SAMPLE = 1_000
-"""Rows of a table that are read."""
+"""How many rows of a table are read."""
 
 
 def sample_of(session: Session, keyspace: str, tally: Tally) -> list[dict[str, Any]]:
-    """The key, the names and the newest write time (µs) of so many rows.
+    """The columns that are no counters, and the newest write time (µs), of `SAMPLE` rows.
 
-    Raises `reconcilers.words.errors.Retryable`, or `Refused` where the table may not be read.
+    Raises `reconcilers.words.errors.Retryable`, or `Refused` if the table may not be read.
     """
     counters = sorted({each.column for each in tally.cells.values()})
     names = sorted(tally.columns - set(counters))
@@ -35,12 +35,12 @@ def _sampled(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def uses_of(session: Session, keyspace: str, shapes: Sequence[Tally]) -> list[TableUse]:
-    """When each of these tables was written last, as a sample shows. Raises as `sample_of` does."""
+    """When each table was last written, from a sample. Raises as `sample_of` does."""
     return [use_of(each, sample_of(session, keyspace, each)) for each in shapes]
 
 
 def choice_of(session: Session, keyspace: str, shapes: Sequence[Tally]) -> Choice:
-    """The one of these tables that James writes. Raises `reconcilers.words.errors.Retryable`."""
+    """Which of these tables James writes; none if one is refused. Raises `Retryable`."""
     try:
         return choose(uses_of(session, keyspace, shapes))
     except Refused as refused:

@@ -1,4 +1,4 @@
-"""Notices that all nodes have moved: a session resolves the names of its contact points once."""
+"""Detects that all nodes have new addresses: a session resolves its contact points only once."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from streaming.settings import CassandraSettings
 from streaming.tables.session import connect, open_session
 
 LOOK_EVERY = 30.0
-"""Seconds; a node that went away and came back is found by the session itself within 15."""
+"""Seconds between two checks; the session itself finds a node that came back within 15."""
 
 
 def watch_addresses(settings: CassandraSettings, stop: Event) -> None:
-    """For a thread, until told to stop. Raises `EndedItself` as `refuse_moved_nodes` does."""
+    """Check in a thread until ``stop`` is set. Raises as `refuse_moved_nodes` does."""
     while not stop.wait(LOOK_EVERY):
         refuse_moved_nodes(settings)
 
 
 def refuse_moved_nodes(settings: CassandraSettings) -> None:
-    """Raises `EndedItself` where Cassandra is at addresses that this process does not know.
+    """Raises `EndedItself` if no node of the session answers, and a new session finds other nodes.
 
-    No node that its session knows answers, and a session made anew finds others. The workers hold
-    sessions, too: only a new process replaces all of them.
+    The workers hold sessions too: only a new process replaces all of them.
     """
     session = connect(settings)
     if _answers(session):
@@ -33,7 +32,7 @@ def refuse_moved_nodes(settings: CassandraSettings) -> None:
     try:
         anew = open_session(settings)
     except (Retryable, Refused):
-        return  # Cassandra is away, and not elsewhere
+        return  # Cassandra is down, not moved
     try:
         up = {host.endpoint for host in anew.cluster.metadata.all_hosts() if host.is_up}
     finally:

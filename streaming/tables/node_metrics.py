@@ -1,6 +1,6 @@
-"""What each node counts of its tables, as far as it tells by CQL: virtual tables of Cassandra 4.
+"""What each node counts of its tables, from the virtual tables of Cassandra 4.
 
-They are of the node that is asked. `streaming.commands.lwt.beans` reads what they lack.
+They describe the node that answers. `streaming.commands.lwt.beans` reads what they lack.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ COMPACTIONS = "system.compaction_history"
 
 @dataclass(frozen=True, slots=True)
 class NodeCounts:
-    """What one node told; ``disk`` in MiB. ``compactions``: None where the role may not read them.
+    """The counts of one node; ``disk`` is in MiB, ``compactions`` None without the right to read.
 
-    Not the latencies: what these views call ``p99th_ms`` is a thousandth of it (seen with 5.0.9).
+    Latencies are left out: the views' ``p99th_ms`` is a thousandth of it (seen with 5.0.9).
     """
 
     node: str
@@ -49,38 +49,38 @@ class NodeCounts:
 
 
 class NodeMetrics:
-    """All nodes that the driver knows of, each asked itself."""
+    """Reads metrics from each node that the driver lists."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def tables(self, keyspace: str) -> frozenset[str]:
-        """Of a keyspace; none where there is no such keyspace."""
+        """The tables of a keyspace; none if it does not exist."""
         return frozenset(schema_of(self._session, keyspace))
 
     def copies(self) -> dict[str, int]:
-        """How many copies of each row a keyspace has, in all data centres."""
+        """By keyspace how many copies of each row it has, in all data centres."""
         query = "SELECT keyspace_name, replication FROM system_schema.keyspaces"
         with translated("reading how keyspaces are replicated"):
             rows = list(self._session.execute(query))
         return {row["keyspace_name"]: sum(copies(row["replication"]).values()) or 1 for row in rows}
 
     def addresses(self) -> dict[str, str]:
-        """Of each node by its host id."""
+        """The nodes' addresses by host id."""
         hosts = self._session.cluster.metadata.all_hosts()
         return {str(host.host_id): host.address for host in hosts}
 
     def paxos_variant(self) -> str:
-        """Which of Cassandra's two ways to do lightweight transactions a node has."""
+        """A node's setting ``paxos_variant``, "unknown" if it has none."""
         query = "SELECT value FROM system_views.settings WHERE name = 'paxos_variant'"
         with translated("reading the setting paxos_variant"):
             row = self._session.execute(query).one()
         return str(row["value"]) if row and row["value"] else "unknown"
 
     def of(self, node: str) -> NodeCounts:
-        """What the node at this address tells now.
+        """The counts of the node at an address.
 
-        Raises `Unreachable` where it does not answer, `Refused` without SELECT on system_views.
+        Raises `Unreachable` if it does not answer, `Refused` without SELECT on system_views.
         """
         host = self._host(node)
         if host.is_up is False:
@@ -131,7 +131,7 @@ class NodeMetrics:
 
 @contextmanager
 def node_metrics(settings: CassandraSettings) -> Iterator[NodeMetrics]:
-    """With a session of its own, closed at the end. Raises as `open_session` does."""
+    """Metrics over a session that is closed at the end. Raises as `open_session` does."""
     session = open_session(settings)
     try:
         yield NodeMetrics(session)

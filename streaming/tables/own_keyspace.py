@@ -1,4 +1,4 @@
-"""The reconciler's own keyspace: upgraded, or opened where it must not be changed."""
+"""Opens the reconciler's own keyspace, or upgrades it first."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_COPIES = 3
 
 @dataclass(frozen=True, slots=True)
 class OwnStores:
-    """What survives a crash, for a command."""
+    """The durable stores that a command needs."""
 
     store: Store
     journal: CassandraJournal
@@ -38,10 +38,10 @@ class OwnStores:
 
 
 def open_own(settings: Settings) -> OwnStores:
-    """Open it as it is.
+    """Open the keyspace without changing it.
 
-    Raises `Misconfigured` when a step of the schema is not finished or it is another
-    installation's, `OtherSchema`, `Unreachable`, `Refused`.
+    Raises `Misconfigured` if a step of its schema is missing or it is another installation's,
+    `OtherSchema`, `Unreachable`, `Refused`.
     """
     cassandra = settings.cassandra
     store = _store(cassandra)
@@ -58,10 +58,10 @@ def open_own(settings: Settings) -> OwnStores:
 
 
 def make_own(settings: CassandraSettings) -> Store:
-    """Open it as this installation's, first finishing every step of its schema.
+    """Finish every step of the keyspace's schema, and claim it for this installation.
 
-    Raises `Misconfigured` without the rights to, and where it is another installation's,
-    `OtherSchema`, `AlreadyRunning` when rows must be copied and another stream runs, `Unreachable`.
+    Raises `Misconfigured` if rights are missing or it is another installation's, `OtherSchema`,
+    `AlreadyRunning` if rows must be copied while another stream runs, `Unreachable`.
     """
     store = _store(settings)
     refuse_another(store, settings)
@@ -77,8 +77,8 @@ def make_own(settings: CassandraSettings) -> Store:
 
 
 def refuse_another(store: Store, settings: CassandraSettings) -> None:
-    """Raises `Misconfigured` if it is another installation's; an empty one has no owner."""
-    with suppress(Refused):  # there is no such table yet
+    """Raises `Misconfigured` if it is another installation's; an empty keyspace has no owner."""
+    with suppress(Refused):  # the table of owners does not exist yet
         _refuse(CassandraOwner(store).owner(), settings)
 
 
@@ -92,10 +92,7 @@ def _refuse(owner: str | None, settings: CassandraSettings) -> None:
 
 
 def end_memory(store: Store, why: str) -> None:
-    """Changes may have been missed: nothing counts as whole until memory begins anew.
-
-    Raises `Unreachable`, `Refused`.
-    """
+    """End memory as `checkpoints.losses.end_memory` does. Raises `Unreachable`, `Refused`."""
     lineage = CassandraLineage(store)
     try:
         losses.end_memory(lineage, CassandraLosses(store), losses.Loss(now_micros(), why))
@@ -104,7 +101,7 @@ def end_memory(store: Store, why: str) -> None:
 
 
 def end_memory_of(store: Store, tables: Collection[str], why: str) -> bool:
-    """End memory if it rests on the capture of one of these tables; whether it did.
+    """End memory, and return True, if it rests on the capture of one of these tables.
 
     Raises `Unreachable`, `Refused`.
     """
@@ -116,12 +113,12 @@ def end_memory_of(store: Store, tables: Collection[str], why: str) -> bool:
 
 
 def finish(store: SchemaStore, settings: CassandraSettings, told: Callable[[str], None]) -> None:
-    """Finish every step of the schema, ``told`` of each thing done. Raises as `upgrade` does."""
+    """Finish every step of the schema, reporting each to ``told``. Raises as `upgrade` does."""
     upgrade(store, replication(settings, store), told)
 
 
 def gap_in(store: SchemaStore, settings: CassandraSettings) -> SchemaGap:
-    """What our own keyspace has not got of what this product needs. Raises as `read_gap` does."""
+    """What our own keyspace lacks of its schema. Raises as `read_gap` does."""
     return read_gap(store, replication(settings, store))
 
 
@@ -133,7 +130,7 @@ def lacks(settings: CassandraSettings, gap: SchemaGap) -> str:
 
 
 def replication(settings: CassandraSettings, store: SchemaStore) -> Mapping[str, str]:
-    """How our own keyspace is replicated when it is made: unless set, in three copies if it can."""
+    """The replication of a new own keyspace: as set, else up to three copies, one on each node."""
     nodes = store.nodes(settings.local_dc)
     copies = str(settings.own_replication or max(1, min(MOST_COPIES, nodes)))
     if settings.local_dc:

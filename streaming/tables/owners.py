@@ -1,4 +1,4 @@
-"""Whose a mailbox is, as James's table of mailboxes says."""
+"""The quota roots that own mailboxes, from James's table `mailbox`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from streaming.tables.statement_cache import StatementCache
 
 
 class MailboxOwners:
-    """Read by a mailbox's id, in one keyspace. Not shared between threads."""
+    """Reads owners by a mailbox's id, in one keyspace. Not thread-safe."""
 
     def __init__(self, session: Session, settings: CassandraSettings) -> None:
         self._statements = StatementCache(session)
         self._query = f"SELECT mailboxbase FROM {settings.keyspace}.mailbox WHERE id = ?"
 
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
-        """Whose it is, None when it does not exist.
+        """The quota root of a mailbox, None when the mailbox does not exist.
 
-        Raises `reconcilers.words.errors.Retryable`, or `Refused` where the table may not be read.
+        Raises `reconcilers.words.errors.Retryable`, or `Refused` if the table may not be read.
         """
         for row in self._statements.rows(self._statements.prepared(self._query), (mailboxid,)):
             if row["mailboxbase"] is not None:

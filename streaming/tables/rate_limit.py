@@ -1,4 +1,4 @@
-"""A limit on the rows read per second, so that production does not feel them."""
+"""A limit on the rows read per second, which protects production."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import time
 
 
 class RateLimiter:
-    """Keeps reads below a number of rows a second, so that production does not feel them."""
+    """Keeps reads below a number of rows a second."""
 
     def __init__(self, rows_per_second: int) -> None:
         self._seconds_per_row = 1 / rows_per_second
         self._free_at = time.monotonic()
 
     def spend(self, rows: int) -> None:
-        """Account for rows just read; sleeps as long as they were too fast."""
+        """Account for rows just read; sleep if they were read too fast."""
         now = time.monotonic()
         self._free_at = max(self._free_at, now - 1) + rows * self._seconds_per_row
         if self._free_at > now:

@@ -1,4 +1,4 @@
-"""How a session comes back to a node that went away: soon, and for ever."""
+"""How a session reconnects to a node that went down: every few seconds, without end."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from cassandra.policies import ExponentialReconnectionPolicy
 log = logging.getLogger("reconciler")
 
 SOONEST, LATEST = 1.0, 15.0
-"""Seconds until a node that went away is tried again, for ever (the driver's own: up to 600)."""
+"""Seconds between attempts, from the first to the longest (the driver's default: up to 600)."""
 
 
 def reconnection_policy() -> ExponentialReconnectionPolicy:
-    """Tries a node again, for ever."""
+    """A policy that retries a node without end."""
     return ExponentialReconnectionPolicy(SOONEST, LATEST, max_attempts=None)
 
 
 def connection_class() -> type[Any]:
-    """For one cluster: once a login was accepted, a refused one counts as a lost connection.
+    """A connection class in which a refused login, after an accepted one, is a lost connection.
 
-    A node that comes up refuses each login until it can read the roles. The driver would then
-    never try that node again. A login that was never accepted stays refused.
+    A node that starts refuses logins until it can read the roles, and the driver would never retry
+    it. A login that was never accepted stays refused. Make one class for each cluster.
     """
 
     class Connection(Cluster.connection_class):  # type: ignore[misc] # the driver has no types

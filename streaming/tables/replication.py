@@ -1,4 +1,4 @@
-"""How keyspaces are replicated: over which data centres, in how many copies."""
+"""The replication of keyspaces: over which data centres, in how many copies."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from streaming.settings import CassandraSettings
 from streaming.tables.session import connect
 
 Replication = Mapping[str, str]
-"""As Cassandra tells it: ``class``, and a number of copies by data centre, or for all nodes."""
+"""As Cassandra stores it: ``class``, and the copies by data centre or as ``replication_factor``."""
 LEVELS = "set cassandra.consistency and cassandra.serial_consistency to James's own levels"
 
 
 def replication_of(session: Session, keyspace: str) -> Replication:
-    """Of a keyspace; empty when there is none. Raises `Unreachable`, `Refused`."""
+    """The replication of a keyspace; empty if there is none. Raises `Unreachable`, `Refused`."""
     query = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = %s"
     with translated(f"reading how keyspace {keyspace} is replicated"):
         row = session.execute(query, (keyspace,)).one()
@@ -25,9 +25,9 @@ def replication_of(session: Session, keyspace: str) -> Replication:
 
 
 def copies(replication: Replication) -> dict[str, int]:
-    """Copies of each row by data centre; by an empty name where the strategy knows none.
+    """Copies of each row by data centre; under an empty name if the strategy has no data centres.
 
-    Of transient replication, written 3/1, all count.
+    All copies of transient replication (3/1) count.
     """
     told = {name: value for name, value in replication.items() if name != "class"}
     if not replication.get("class", "").endswith("NetworkTopologyStrategy"):
@@ -37,15 +37,15 @@ def copies(replication: Replication) -> dict[str, int]:
 
 
 def data_centres(replication: Replication, of_nodes: Iterable[str]) -> frozenset[str]:
-    """Those that have copies; every one of the nodes' where the strategy knows none."""
+    """The data centres with copies; all of ``of_nodes`` if the strategy has no data centres."""
     found = copies(replication)
     return frozenset(of_nodes) if set(found) == {""} else frozenset(found)
 
 
 def is_on_one_node(replication: Replication, of_nodes: Iterable[str]) -> bool:
-    """Whether each row is on one node only, and on any; ``of_nodes`` are their data centres.
+    """Whether each row is on one node, and any node can have it; true if there is no keyspace.
 
-    True of a keyspace that is not there.
+    ``of_nodes`` are the data centres of the nodes.
     """
     everywhere = frozenset(of_nodes)
     one_copy = sum(copies(replication).values()) == 1
@@ -53,7 +53,7 @@ def is_on_one_node(replication: Replication, of_nodes: Iterable[str]) -> bool:
 
 
 def why_levels_are_guessed(settings: CassandraSettings, where: frozenset[str]) -> str | None:
-    """Why nobody knows James's levels, None where they are set or do not matter."""
+    """Why James's consistency levels are unknown, None if they are set or do not matter."""
     if len(where) < 2 or settings.levels_are_set:
         return None
     names = ", ".join(sorted(where))
@@ -61,7 +61,7 @@ def why_levels_are_guessed(settings: CassandraSettings, where: frozenset[str]) -
 
 
 def refuse_guessed_levels(settings: CassandraSettings) -> None:
-    """Raises `Misconfigured` where James's levels matter and are not set."""
+    """Raises `Misconfigured` if James's consistency levels matter and are not set."""
     session = connect(settings)
     nodes = (host.datacenter for host in session.cluster.metadata.all_hosts())
     where = data_centres(replication_of(session, settings.keyspace), nodes)

@@ -1,4 +1,4 @@
-"""The ring: which node owns which tokens, as the driver knows it, and whether it changes."""
+"""The ring: which node owns which tokens, by the driver's metadata, and whether it changes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from reconcilers.capture.frontier import Node
 from reconcilers.words.errors import Refused, Retryable
 
 REFRESH_EVERY = 60.0
-"""Seconds until the driver reads the ring again."""
+"""Seconds between two reads of the ring by the driver."""
 NORMAL = "NORMAL"
 GONE = frozenset({"LEFT", "removed", "shutdown", "hibernate", ""})
-"""States of a node that takes no write."""
+"""States of a node that takes no writes."""
 
 
 class Ring:
-    """Of one cluster. ``keyspace`` holds one copy of each row (`canary_schema`)."""
+    """The ring of one cluster. ``keyspace`` has one copy of each row (`canary_schema`)."""
 
     def __init__(self, session: Session, keyspace: str) -> None:
         self._session = session
@@ -33,14 +33,14 @@ class Ring:
         self._refreshed_at = time.monotonic()
 
     def places(self) -> Mapping[Node, str]:
-        """A partition key for each node, of which only it keeps the rows."""
+        """For each node a partition key whose rows only that node stores."""
         name = self.name()
         if self._places[0] != name:
             self._places = name, dict(self._found_places())
         return self._places[1]
 
     def name(self) -> str:
-        """Names the nodes and their tokens."""
+        """A hash of the nodes and their tokens."""
         tokens = self._session.cluster.metadata.token_map
         if tokens is not self._named[0] or tokens is None:
             owners = {} if tokens is None else tokens.token_to_host_owner
@@ -51,7 +51,7 @@ class Ring:
     def steady(self) -> bool:
         """Whether no node is joining, leaving or moving.
 
-        True where no node may tell (before 4.1, or without the right), False where none answers.
+        True if states cannot be read (before 4.1, or without the right), False without an answer.
         """
         self._refresh()
         query = "SELECT status, status_with_port FROM system_views.gossip_info"
@@ -65,7 +65,7 @@ class Ring:
         return all(each in {NORMAL, *GONE} for each in states)
 
     def _refresh(self) -> None:
-        """The driver does not hear of a node that has moved its tokens."""
+        """Let the driver read the ring again: it gets no event when a node moves its tokens."""
         if time.monotonic() - self._refreshed_at > REFRESH_EVERY:
             self._refreshed_at = time.monotonic()
             with suppress(Refused, Retryable), translated("asking for the ring"):
@@ -83,6 +83,6 @@ class Ring:
 
 
 def _state(row: Mapping[str, str | None]) -> str:
-    """Of one node. A node forgets the old ``status`` of all others, but not its own."""
+    """The state of a node. The old column ``status`` is set for the answering node only."""
     told = row["status_with_port"] or row["status"] or ""
     return told.partition(",")[0]

@@ -1,4 +1,4 @@
-"""Whole tables of one family, read by token range: undecoded, page by page, at the pace."""
+"""Whole tables of one family, read by token range: undecoded, paged, and paced."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MURMUR3 = "Murmur3Partitioner"
 
 
 class UndecodedScans:
-    """`streaming.steps.ports.RawScans`, in one keyspace. Not for threads.
+    """`streaming.steps.ports.RawScans` in one keyspace. Not thread-safe.
 
-    Of the truth and the listing the columns are those of the shape, of an index its key.
+    It reads the columns of ``shape`` from the truth and the listing, and the key of an index.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class UndecodedScans:
                 self._selects[each.table] = self._select(each.key, each.table, each.key[0])
 
     def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
-        """All rows of a table in a range of tokens, in the order of these."""
+        """All rows in a range of tokens, in token order; `Misconfigured` unless Murmur3."""
         self._require_murmur3()
         markers = BIGINT.pack(tokens.after), BIGINT.pack(tokens.until)
         for rows in self._selects[table].pages(markers, ROWS_A_PAGE):
@@ -43,7 +43,7 @@ class UndecodedScans:
             yield rows
 
     def token(self, partition: RawCell) -> int:
-        """The token of a partition whose key is of one column."""
+        """The token of a partition key of one column."""
         assert partition is not None, "no row is without a partition"
         token: int = Murmur3Token.hash_fn(partition)
         return token

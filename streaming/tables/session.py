@@ -1,4 +1,4 @@
-"""Sessions with James's cluster, one a process, and what the cluster says of itself."""
+"""Sessions with James's cluster, one for each process, and the cluster's schema."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from streaming.tables.reconnection import connection_class, reconnection_policy
 
 @cache
 def connect(settings: CassandraSettings) -> Session:
-    """This process's session, made at the first call. Raises as `open_session` does."""
+    """The session of this process, opened at the first call. Raises as `open_session` does."""
     return open_session(settings)
 
 
 def open_session(settings: CassandraSettings) -> Session:
-    """A session of its own, for the caller to close.
+    """A new session, which the caller closes.
 
     Raises `reconcilers.words.errors.Unreachable` or `Refused` (wrong credentials).
     """
@@ -50,7 +50,7 @@ def open_session(settings: CassandraSettings) -> Session:
     )
     doing = f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"
     with translated(doing), ExitStack() as unless_connected:
-        cluster = Cluster(  # which resolves the names, for as long as it lives
+        cluster = Cluster(  # it resolves the host names once
             settings.hosts,
             port=settings.port,
             auth_provider=login,
@@ -74,16 +74,16 @@ def disconnect(settings: CassandraSettings) -> None:
 
 
 def levels_of(settings: CassandraSettings) -> Levels:
-    """Those of the settings. A local data centre chooses nodes, and no level.
+    """The consistency levels of the settings; a local data centre does not change them.
 
-    A LOCAL_SERIAL read may complete a change that James, at SERIAL, has superseded
-    (`tests/property/test_paxos.py`), and a LOCAL_QUORUM may miss what a QUORUM has written.
+    A LOCAL_SERIAL read may complete a change that James has superseded at SERIAL
+    (`tests/property/test_paxos.py`); a LOCAL_QUORUM read may miss what a QUORUM has written.
     """
     return levels(settings.consistency, settings.serial_consistency)
 
 
 def schema_of(session: Session, keyspace: str) -> Schema:
-    """Column types by table, as the cluster has them now; empty when there is no such keyspace."""
+    """The column types by table, as the cluster has them now; empty if there is no keyspace."""
     found: Schema = defaultdict(dict)
     with translated(f"reading the schema of keyspace {keyspace}"):
         rows = session.execute(

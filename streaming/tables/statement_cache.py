@@ -1,4 +1,4 @@
-"""Statements on James's tables: each prepared once a session, and reads with some in flight."""
+"""Statements on James's tables: prepared once a session, and reads with several in flight."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StatementCache:
         self._known: dict[str, Any] = {}
 
     def prepared(self, cql: str, **options: int) -> Any:
-        """The statement, prepared at the first call; options as the driver calls them."""
+        """The statement, prepared at the first call with these attributes of the driver's."""
         if cql not in self._known:
             with translated("preparing a statement on James's tables"):
                 statement = self._session.prepare(cql)
@@ -33,14 +33,14 @@ class StatementCache:
         return self._known[cql]
 
     def rows(self, statement: Any, values: tuple[object, ...]) -> Iterator[dict[str, Any]]:
-        """The rows of one execution, page by page, as the caller reads on."""
+        """The rows of one execution; pages are read as the caller iterates."""
         with translated("reading James's tables"):
             yield from self._session.execute(statement, values)
 
     def each(
         self, statement: Any, arguments: Iterable[tuple[object, ...]]
     ) -> Iterator[list[dict[str, Any]]]:
-        """The rows of each execution, in order, with some executions in flight."""
+        """The rows of each execution, in order; up to `READS_IN_FLIGHT` are in flight."""
         remaining = iter(arguments)
         with translated("reading James's tables"):
             flying = [self._send(statement, each) for each in islice(remaining, READS_IN_FLIGHT)]

@@ -1,6 +1,6 @@
 """One family's truth and projections: batched reads, confirming reads, guarded writes.
 
-All errors of the driver leave here as `reconcilers.words.errors`.
+The driver's errors are raised as `reconcilers.words.errors`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_ELEMENTS: frozenset[str] = frozenset()
 
 
 class Tables:
-    """One family's truth and projections, in one keyspace. Not shared between threads."""
+    """One family's truth and projections, in one keyspace. Not thread-safe."""
 
     def __init__(self, session: Session, settings: CassandraSettings, family: Family) -> None:
         self._session = session
@@ -65,16 +65,13 @@ class Tables:
     def slots_of_group(
         self, projection: Projection, group: KeyValue
     ) -> Iterator[tuple[Slot, KeyValue | None]]:
-        """Every slot of a group in the projection, with the source its row names.
-
-        Page by page, at the pace.
-        """
+        """Every slot of a group in the projection, with the source that its row names; paged."""
         yield from self._slots(projection, "", (group,))
 
     def some_slots(
         self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
     ) -> Iterator[tuple[Slot, KeyValue | None]]:
-        """So many slots of a group, from this value of the second key column on, or the last."""
+        """Up to ``most`` slots of a group, from the second key part ``first`` on, or the last."""
         column = projection.key[1]
         if first is None:
             yield from self._slots(projection, f" ORDER BY {column} DESC LIMIT ?", (group, most))
@@ -97,7 +94,7 @@ class Tables:
     def projection_with_times(
         self, projection: Projection, slots: Iterable[Slot]
     ) -> dict[Slot, Row]:
-        """The projection's rows with the write times of their cells (µs; sets have none)."""
+        """The projection's rows with write times (µs); sets and indexes have none."""
         if projection.is_index:
             return self.projection_rows(projection, slots)
         columns = (*projection.columns, *_times(projection.columns, projection.sets))
@@ -107,7 +104,7 @@ class Tables:
     def truth_serially(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source at serial consistency, with write times.
 
-        A serial read completes a user's pending lightweight transaction; that is its own write.
+        A serial read completes a user's pending lightweight transaction: a write of the user.
         """
         query = self._statements.prepared(
             f"{self._truth_and_times} WHERE {self._source} = ?",
@@ -141,8 +138,7 @@ class Tables:
     def apply(self, writes: Sequence[Write]) -> None:
         """Send the guarded writes of one row, as one mutation.
 
-        Raises `Unreachable` when it is not known whether they were applied, `Refused` when they
-        were not and will not be.
+        Raises `Unreachable` if the outcome is unknown, `Refused` if they were not applied.
         """
         if len({(write.projection.table, write.slot) for write in writes}) != 1:
             raise NotGuarded("the writes of one repair are to one row")
@@ -200,7 +196,7 @@ class Tables:
                 yield slot, _cells(row, projection.sets)
 
     def _collected(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
-        """Its group's one row for each slot."""
+        """For each slot the one row of its group."""
         (group,) = projection.key
         query = self._prepare(
             f"SELECT {', '.join((group, *projection.columns))}"
@@ -227,7 +223,7 @@ TIME = "written_"
 
 
 def _with_times(cells: dict[str, Any]) -> Row:
-    """The row, its write times apart from its cells."""
+    """A row whose write times are separated from its cells."""
     written = {
         name.removeprefix(TIME): cells.pop(name) for name in list(cells) if name.startswith(TIME)
     }
@@ -241,7 +237,7 @@ def _times(columns: Iterable[str], without: frozenset[str]) -> tuple[str, ...]:
 
 
 def _copied(family: Family) -> tuple[str, ...]:
-    """The truth's columns that some projection copies or that must not be null."""
+    """The truth's columns that a projection copies or that must not be null, without its key."""
     copied = {column for each in family.projections for column in each.columns}
     truth = family.truth
     return tuple(sorted((copied | set(truth.required)) - {truth.source.name, *truth.slot}))

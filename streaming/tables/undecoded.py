@@ -15,9 +15,9 @@ SET = "set<text>"
 
 
 class UndecodedTables:
-    """`streaming.steps.ports.RawTables`, in one keyspace; it shares its pace. Not for threads.
+    """`streaming.steps.ports.RawTables` in one keyspace, at a shared ``pace``. Not thread-safe.
 
-    What is copied must be of one type in both tables: equal bytes are equal values only then.
+    Copied columns must have one type in both tables: only then are equal bytes equal values.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class UndecodedTables:
         self._key = tuple(column.own_type for column in family.key)
 
     def require_comparable(self) -> None:
-        """Raise `Refused` unless what is copied is of one type in both tables."""
+        """Raises `Refused` unless copied columns and keys have one type in both tables."""
         truth, listing = self._truth.types, self._listing.types
         (of_truth, of_listing), source = self._shape.copied, self._family.truth.source.own_type
         self._truth.require(*self._key)
@@ -59,17 +59,17 @@ class UndecodedTables:
             raise Refused(f"the source is not of type {source} in both tables")
 
     def truth(self, sources: Iterable[RawCell]) -> Iterator[RawRow]:
-        """All truth rows of each source."""
+        """All truth rows of each source, undecoded. Raises as `require_comparable` does."""
         self.require_comparable()
         return self._paced(self._truth.by_key((each,) for each in sources))
 
     def listing(self, keys: Iterable[RawKey]) -> Iterator[RawRow]:
-        """The listing's rows at these keys."""
+        """The listing's rows at these keys, undecoded. Raises as `require_comparable` does."""
         self.require_comparable()
         return self._paced(self._listing.by_key(keys))
 
     def index(self, index: Projection, keys: Iterable[RawKey]) -> Iterator[RawKey]:
-        """Those of these keys at which an index has a row."""
+        """The keys at which an index has a row."""
         select = self._indexes[index.name]
         select.require(*self._key)
         return self._paced(select.by_key(keys))
@@ -77,7 +77,7 @@ class UndecodedTables:
     def collected(
         self, index: Projection, groups: Iterable[RawKey]
     ) -> Iterator[tuple[RawKey, frozenset[str]]]:
-        """What the rows of these groups have collected."""
+        """The elements that each group's row has collected."""
         select, width = self._indexes[index.name], len(index.key)
         select.require(*self._key[:width], SET)
         for row in self._paced(select.by_key(groups)):

@@ -410,10 +410,11 @@ def never_marked(chunk: Chunk, slack: Micros) -> bool:
     return chunk.counted_at is None
 
 
-def believed(recount: Recount) -> None:
+def believed(recount: Recount) -> Sums:
     """What chunks were last counted to is not held against the truth."""
     recount.sums = recount.counting.sums(recount.left)
     recount.left.clear()
+    return recount.sums
 
 
 def the_whole_drift(wrong: Sums, now: Sums) -> Sums:

@@ -188,13 +188,13 @@ def test_an_answer_that_is_on_its_way_while_another_thread_raises_it_is_no_doubt
         def read(self) -> Generations:
             found = super().read()
             self.held = dict.fromkeys(GENERATIONS, NOW + MINUTE)
-            place.keyspace.expect(NOW + MINUTE)
+            here.keyspace.expect(NOW + MINUTE)
             return found
 
-    place = Place()
-    place.keyspace.store = Slow(NOW)
-    assert place.why() is None
-    assert place.keyspace.newest == NOW + MINUTE
+    here = Place()
+    here.keyspace.store = Slow(NOW)
+    assert here.why() is None
+    assert here.keyspace.newest == NOW + MINUTE
 
 
 def test_a_table_that_is_truncated_while_it_is_raised_gets_no_generation(place: Place) -> None:
