@@ -62,6 +62,7 @@ class Listing:
 
     messages: list[int]
     open: OpenMessages
+    watched: MemoryTallies
     tallies: MemoryTallies
     clock: Callable[[], Micros]
 
@@ -93,9 +94,8 @@ class Large(Bench):
         self.set_counter(self.old + self.error, 0)
 
     def counting(self) -> MailboxCounter:
-        return cast(
-            MailboxCounter, Listing(self.messages, self.open_messages, self.tallies, self.clock)
-        )
+        kept = self.tallies, self.tallies
+        return cast(MailboxCounter, Listing(self.messages, self.open_messages, *kept, self.clock))
 
     # --- time
 
