@@ -35,7 +35,7 @@ class StreamSettings(Section):
     )
     temp_dir: Path | None = Field(
         None,
-        description="temporary files, Spark's too: a folder on a local disk, not NFS, that nobody"
+        description="temporary files, Spark's too: a folder on a local disk, not NFS, that no job"
         " cleans; without it `temporary` below checkpoint_dir, or where that is a URI, below the"
         " working directory",
     )
