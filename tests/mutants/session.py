@@ -37,6 +37,10 @@ LIBRARIES = (
 """What takes long to import; imported once, in the parent."""
 
 
+class BrokenOff(Exception):
+    """A session did not come to its end."""
+
+
 def warm_up() -> None:
     """Import the libraries, and have random tests run the same cases in every session."""
     for name in LIBRARIES:
@@ -133,6 +137,19 @@ class MutantFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def module_name(file: str) -> str:
     """``streaming/steps/look.py`` → ``streaming.steps.look``."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def forked(work: Callable[[], int]) -> int:
+    """Start a child, in a process group of its own, that exits with what the work returns."""
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            os.setpgid(0, 0)
+            status = work()
+        finally:
+            os._exit(status)
+    return child
 
 
 def enter(tree: Path, log: Path) -> None:
