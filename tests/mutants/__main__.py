@@ -8,6 +8,7 @@ import hashlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def main() -> int:
     """Try a sample. Returns 1 when a part is over its bar, 2 when the tests break off."""
     chosen = _arguments().parse_args()
     os.nice(NICE)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))  # so that the children are ended too
     planted = list(_planted(chosen.only))
     sample = _sampled(planted, chosen)
     print(f"{len(planted)} mutants, {len(sample)} to be tried", flush=True)

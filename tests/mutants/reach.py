@@ -16,6 +16,7 @@ from tests.mutants.scope import TESTS_LEFT_OUT
 from tests.mutants.session import (
     BrokenOff,
     Measuring,
+    ended_with,
     enter,
     forked,
     module_name,
@@ -77,7 +78,8 @@ class Reach:
 def measure(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
     """Run the fast tests of the copy under coverage, in a child, and keep what came out."""
     child = forked(lambda: _measured(tree, files, tests, into))
-    _, status = os.waitpid(child, 0)
+    with ended_with({child}):
+        _, status = os.waitpid(child, 0)
     if status != 0:
         raise BrokenOff(f"the run of the fast tests broke off: {into.with_suffix('.log')}")
 

@@ -14,7 +14,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -145,11 +146,24 @@ def forked(work: Callable[[], int]) -> int:
     if child == 0:
         status = 99
         try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.setpgid(0, 0)
             status = work()
         finally:
             os._exit(status)
+    os.setpgid(child, child)  # here too: whoever is first
     return child
+
+
+@contextmanager
+def ended_with(children: Iterable[int]) -> Iterator[None]:
+    """Kill those children that are left at the end of the context, with all they started."""
+    try:
+        yield
+    finally:
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
 
 
 def enter(tree: Path, log: Path) -> None:

@@ -18,6 +18,7 @@ from tests.mutants.session import (
     BrokenOff,
     Chosen,
     MutantFinder,
+    ended_with,
     enter,
     forked,
     module_name,
@@ -93,17 +94,18 @@ class Trials:
     def run(self, mutants: Iterable[Mutant]) -> Iterator[Result]:
         """What became of each, in the order in which they end. Raises `BrokenOff`."""
         running: dict[int, _Running] = {}
-        for mutant in mutants:
-            groups = self.reach.tests_of(mutant)
-            if not groups:
-                yield Result.of(mutant, Outcome.UNREACHED)
-                continue
-            if len(running) == self.jobs:
+        with ended_with(running):
+            for mutant in mutants:
+                groups = self.reach.tests_of(mutant)
+                if not groups:
+                    yield Result.of(mutant, Outcome.UNREACHED)
+                    continue
+                if len(running) == self.jobs:
+                    yield self._ended(running)
+                child, started = self._start(mutant, groups)
+                running[child] = started
+            while running:
                 yield self._ended(running)
-            child, started = self._start(mutant, groups)
-            running[child] = started
-        while running:
-            yield self._ended(running)
 
     def _start(self, mutant: Mutant, groups: list[list[str]]) -> tuple[int, _Running]:
         reading, writing = os.pipe()

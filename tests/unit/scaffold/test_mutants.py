@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from tests.mutants.changes import Mutant, mutants_of, shortened
 from tests.mutants.reach import Reach
 from tests.mutants.report import Run, over_the_bar, reasons, table
 from tests.mutants.scope import PARTS, files_of, left_out
-from tests.mutants.session import MutantFinder, module_name
+from tests.mutants.session import MutantFinder, ended_with, forked, module_name
 from tests.mutants.trial import Outcome, Result
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -187,6 +189,13 @@ def test_tests_that_run_the_statement_come_first_and_the_fastest_of_them() -> No
     returned = next(each for each in found if not each.place.at_import)
     assert reach.tests_of(returned) == [["quick", "slow"], ["beside"]]
     assert reach.tests_of(constant) == [["beside", "quick", "slow"], ["beyond"], ["anybody's"]]
+
+
+def test_children_are_ended_when_the_run_is_interrupted() -> None:
+    child = forked(lambda: signal.sigwait({signal.SIGUSR1}))
+    with pytest.raises(KeyboardInterrupt), ended_with({child}):
+        raise KeyboardInterrupt
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def a_run(*outcomes: Outcome) -> Run:
