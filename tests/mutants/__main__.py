@@ -8,53 +8,49 @@ import hashlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.mutants import reach, report
 from tests.mutants.changes import Mutant, mutants_of
-from tests.mutants.report import Key, Result, Run
-from tests.mutants.scope import PARTS, TESTS, files_of, left_out
-from tests.mutants.session import warm_up
-from tests.mutants.trial import Trial, Trials
+from tests.mutants.reach import Reach
+from tests.mutants.report import Run
+from tests.mutants.scope import PARTS, TESTS, files_of, left_out, part_of
+from tests.mutants.session import BrokenOff, warm_up
+from tests.mutants.trial import LIVED, Result, Trials
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "mutants"
 LAST, TABLE = KEPT / "last.json", KEPT / "table.md"
-PAGE = ROOT / "docs" / "mutants.md"
-SAMPLE, SEED = 400, 10
-
-Planted = tuple[Mutant, ast.Module]
+SAMPLE, SEED, NICE = 400, 10, 10
 
 
 def main() -> int:
     """Try a sample. Returns 1 when a part is over its bar, 2 when the tests break off."""
     chosen = _arguments().parse_args()
-    if chosen.page:
-        _write_page(_last())
-        return 0
-    os.nice(chosen.nice)
+    os.nice(NICE)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))  # so that the children are ended too
     planted = list(_planted(chosen.only))
     sample = _sampled(planted, chosen)
-    mutants = {mutant.file: 0 for mutant, _ in planted}
-    for mutant, _ in planted:
-        mutants[mutant.file] += 1
     print(f"{len(planted)} mutants, {len(sample)} to be tried", flush=True)
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        try:
-            run = Run(chosen.seed, mutants, list(_tried(sample, Path(folder), chosen)))
-        except reach.BrokenOff as broken:
-            print(broken, file=sys.stderr)
-            return 2
+    try:
+        results = list(_tried(sample, chosen))
+    except BrokenOff as broken:
+        print(broken, file=sys.stderr)
+        return 2
+    run = Run(chosen.seed, dict(Counter(part_of(mutant.place.file) for mutant in planted)), results)
     if chosen.again:
         run = _last().tried_again(run)
+    written = report.table(run, report.reasons())
     LAST.write_text(run.to_json(), encoding="utf-8")
-    TABLE.write_text(report.page(run, report.reasons()), encoding="utf-8")
-    print(TABLE.read_text(encoding="utf-8"))
+    TABLE.write_text(written, encoding="utf-8")
+    print(written)
     too_many = report.over_the_bar(run)
     print("\n".join(too_many) or "every part is within its bar", file=sys.stderr)
     return int(bool(too_many))
@@ -69,33 +65,28 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH", help="fewer tests")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at a time (cores)")
-    parser.add_argument("--nice", type=int, default=10, help="gives way to other work (10)")
     parser.add_argument(
         "--again", action="store_true", help="only what survived the last run, which is updated"
-    )
-    parser.add_argument(
-        "--page", action="store_true", help="instead: write the last run into docs/mutants.md"
     )
     return parser
 
 
-def _planted(only: str) -> Iterator[Planted]:
-    """Every mutant in scope, with the tree that it is part of."""
+def _planted(only: str) -> Iterator[Mutant]:
+    """Every mutant in scope."""
     for part in PARTS:
         for file in files_of(part, ROOT):
-            if not file.startswith(only):
-                continue
-            tree = ast.parse((ROOT / file).read_text(encoding="utf-8"), filename=file)
-            for mutant in mutants_of(file, tree):
-                if not left_out(part, file, mutant.function):
-                    yield mutant, tree
+            if file.startswith(only):
+                tree = ast.parse((ROOT / file).read_text(encoding="utf-8"), filename=file)
+                for mutant in mutants_of(file, tree):
+                    if not left_out(part, file, mutant.place.function):
+                        yield mutant
 
 
-def _sampled(planted: Sequence[Planted], chosen: argparse.Namespace) -> list[Planted]:
+def _sampled(planted: Sequence[Mutant], chosen: argparse.Namespace) -> list[Mutant]:
     if chosen.again:
         lived = {each.key for each in _last().lived()}
         files = {file for file, *_ in lived}
-        return [each for each in planted if each[0].file in files and _key(*each) in lived]
+        return [each for each in planted if each.place.file in files and each.key() in lived]
     if not 0 < chosen.sample < len(planted):
         return list(planted)
     picked = random.Random(chosen.seed).sample(range(len(planted)), chosen.sample)
@@ -106,49 +97,34 @@ def _last() -> Run:
     return Run.from_json(LAST.read_text(encoding="utf-8"))
 
 
-def _key(mutant: Mutant, tree: ast.Module) -> Key:
-    return (mutant.file, mutant.function, *report.shortened(*mutant.diff(tree)))
+def _tried(sample: Sequence[Mutant], chosen: argparse.Namespace) -> Iterator[Result]:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = _copied(Path(folder) / "tree")
+        trials = Trials(tree, _reach(tree, chosen.tests), chosen.jobs)
+        began = time.monotonic()
+        for done, result in enumerate(trials.run(sample), start=1):
+            if result.outcome in LIVED:
+                print(f"{result.file}:{result.line} {result.function} {result.outcome}")
+                print(f"    - {result.was}\n    + {result.becomes}", flush=True)
+            if done % 50 == 0:
+                spent = time.monotonic() - began
+                print(f"… {done} of {len(sample)} in {spent:.0f} s", flush=True)
+            yield result
 
 
-def _tried(sample: list[Planted], folder: Path, chosen: argparse.Namespace) -> Iterator[Result]:
-    tree = _copied(folder / "tree")
+def _reach(tree: Path, tests: Sequence[str]) -> Reach:
+    """Which test reaches what: measured, if it was not for the same files."""
     warm_up()
-    files = sorted({file for part in PARTS for file in files_of(part, tree)})
-    measured = KEPT / f"measured-{_digest(tree, chosen.tests)}.json"
+    measured = KEPT / f"measured-{_digest(tree, tests)}.json"
     if not measured.exists():
         print("measuring which tests reach what", flush=True)
         KEPT.mkdir(parents=True, exist_ok=True)
-        reach.measure(tree, files, chosen.tests, measured)
+        files = sorted({file for part in PARTS for file in files_of(part, tree)})
+        reach.measure(tree, files, tests, measured)
     reached = reach.reach_from(measured, tree)
     for test in sorted(reached.failed):
         print(f"fails without any fault, left out: {test}")
-    trials = Trials(tree, reached, chosen.jobs)
-    trees = dict(sample)
-    began = time.monotonic()
-    for done, trial in enumerate(trials.run(sample), start=1):
-        result = _result(trial, trees[trial.mutant])
-        if result.outcome in report.LIVED:
-            print(f"{result.file}:{result.line} {result.function} {result.outcome}")
-            print(f"    - {result.was}\n    + {result.becomes}", flush=True)
-        if done % 50 == 0:
-            spent = time.monotonic() - began
-            print(f"… {done} of {len(sample)} in {spent:.0f} s", flush=True)
-        yield result
-
-
-def _result(trial: Trial, tree: ast.Module) -> Result:
-    mutant = trial.mutant
-    was, becomes = report.shortened(*mutant.diff(tree))
-    return Result(
-        file=mutant.file,
-        function=mutant.function,
-        line=mutant.line,
-        operator=mutant.operator,
-        was=was,
-        becomes=becomes,
-        outcome=trial.outcome,
-        killer=trial.killer,
-    )
+    return reached
 
 
 def _copied(into: Path) -> Path:
@@ -177,11 +153,6 @@ def _digest(tree: Path, tests: Sequence[str]) -> str:
         if not {".venv", "mutants"} & set(path.relative_to(tree).parts):
             digest.update(path.relative_to(tree).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _write_page(run: Run) -> None:
-    written = report.page(run, report.reasons())
-    PAGE.write_text(report.rewritten(PAGE.read_text(encoding="utf-8"), written), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,15 @@ import coverage
 
 from tests.mutants.changes import Mutant
 from tests.mutants.scope import TESTS_LEFT_OUT
-from tests.mutants.session import Measuring, enter, module_name, run_pytest
+from tests.mutants.session import (
+    BrokenOff,
+    Measuring,
+    ended_with,
+    enter,
+    forked,
+    module_name,
+    run_pytest,
+)
 
 QUICK = 1.0
 """Seconds; a slower test is run only for the statements that it runs itself."""
@@ -42,11 +50,11 @@ class Reach:
         of the modules that import it, then all that are quick.
         """
         first, last = mutant.lines()
-        by_line = self.lines.get(mutant.file, {})
+        by_line = self.lines.get(mutant.place.file, {})
         near = self._tests(by_line.get(line, frozenset()) for line in range(first, last + 1))
         groups = [near, self._quick(self._tests(by_line.values()))]
-        if mutant.at_import:
-            importing = self.importers.get(mutant.file, frozenset())
+        if mutant.place.at_import:
+            importing = self.importers.get(mutant.place.file, frozenset())
             beyond = (self._tests(self.lines.get(file, {}).values()) for file in sorted(importing))
             groups += [self._quick(set[str]().union(*beyond)), self._quick(self.seconds)]
         tried = set[str]()
@@ -67,27 +75,16 @@ class Reach:
         return sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test))
 
 
-class BrokenOff(Exception):
-    """The run of the fast tests did not come to its end."""
-
-
 def measure(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
     """Run the fast tests of the copy under coverage, in a child, and keep what came out."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.setpgid(0, 0)
-            _measured(tree, files, tests, into)
-            status = 0
-        finally:
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
-    if status != 0 or not into.exists():
-        raise BrokenOff("the run of the fast tests under coverage broke off")
+    child = forked(lambda: _measured(tree, files, tests, into))
+    with ended_with({child}):
+        _, status = os.waitpid(child, 0)
+    if status != 0:
+        raise BrokenOff(f"the run of the fast tests broke off: {into.with_suffix('.log')}")
 
 
-def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> None:
+def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path) -> int:
     enter(tree, into.with_suffix(".log"))
     measured = coverage.Coverage(
         data_file=None, config_file=False, include=[str(tree / file) for file in files]
@@ -102,6 +99,7 @@ def _measured(tree: Path, files: Sequence[str], tests: Sequence[str], into: Path
     lines = {file: data.contexts_by_lineno(str(tree / file)) for file in files}
     found = {"status": status, "failed": plugin.failed, "seconds": plugin.seconds, "lines": lines}
     into.write_text(json.dumps(found), encoding="utf-8")
+    return 0
 
 
 def reach_from(measured: Path, tree: Path) -> Reach:

@@ -94,6 +94,11 @@ def files_of(part: Part, root: Path) -> Iterator[str]:
     yield from sorted(path.relative_to(root).as_posix() for path in found)
 
 
+def part_of(file: str) -> str:
+    """The name of the part that a file belongs to: its first folder."""
+    return file.partition("/")[0]
+
+
 def left_out(part: Part, file: str, function: str) -> bool:
     """Whether a function (its qualified name), or one around it, is left out."""
     return any(

@@ -14,7 +14,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -35,6 +36,10 @@ LIBRARIES = (
     "yaml",
 )
 """What takes long to import; imported once, in the parent."""
+
+
+class BrokenOff(Exception):
+    """A session did not come to its end."""
 
 
 def warm_up() -> None:
@@ -133,6 +138,32 @@ class MutantFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def module_name(file: str) -> str:
     """``streaming/steps/look.py`` → ``streaming.steps.look``."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def forked(work: Callable[[], int]) -> int:
+    """Start a child, in a process group of its own, that exits with what the work returns."""
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.setpgid(0, 0)
+            status = work()
+        finally:
+            os._exit(status)
+    os.setpgid(child, child)  # here too: whoever is first
+    return child
+
+
+@contextmanager
+def ended_with(children: Iterable[int]) -> Iterator[None]:
+    """Kill those children that are left at the end of the context, with all they started."""
+    try:
+        yield
+    finally:
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
 
 
 def enter(tree: Path, log: Path) -> None:

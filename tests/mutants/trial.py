@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
 import signal
@@ -13,9 +12,18 @@ from enum import StrEnum
 from pathlib import Path
 from types import CodeType
 
-from tests.mutants.changes import Mutant
+from tests.mutants.changes import Key, Mutant
 from tests.mutants.reach import Reach
-from tests.mutants.session import Chosen, MutantFinder, enter, module_name, run_pytest
+from tests.mutants.session import (
+    BrokenOff,
+    Chosen,
+    MutantFinder,
+    ended_with,
+    enter,
+    forked,
+    module_name,
+    run_pytest,
+)
 
 SLOWER = 5.0
 """A test may take so many times what it took when it was measured …"""
@@ -36,13 +44,36 @@ class Outcome(StrEnum):
     UNREACHED = "no test reaches it"
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A mutant's outcome, and the first test that failed."""
+LIVED = frozenset({Outcome.SURVIVED, Outcome.UNREACHED})
 
-    mutant: Mutant
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One mutant that was tried: ``was`` became ``becomes`` in this function, and its outcome.
+
+    ``killer`` is the first test that failed.
+    """
+
+    file: str
+    function: str
+    line: int
+    operator: str
+    was: str
+    becomes: str
     outcome: Outcome
     killer: str = ""
+
+    @classmethod
+    def of(cls, mutant: Mutant, outcome: Outcome, killer: str = "") -> Result:
+        """What became of this mutant."""
+        place, change = mutant.place, mutant.change
+        about = (place.file, place.function, mutant.line, change.operator)
+        return cls(*about, *mutant.diff(), outcome, killer)
+
+    @property
+    def key(self) -> Key:
+        """That of its mutant."""
+        return self.file, self.function, self.was, self.becomes
 
 
 @dataclass(slots=True)
@@ -50,10 +81,6 @@ class _Running:
     mutant: Mutant
     pipe: int
     folder: Path
-
-
-class Broken(Exception):
-    """A session ended as none should."""
 
 
 @dataclass(slots=True)
@@ -64,35 +91,27 @@ class Trials:
     reach: Reach
     jobs: int
 
-    def run(self, mutants: Iterable[tuple[Mutant, ast.Module]]) -> Iterator[Trial]:
-        """The trials, in the order in which they end."""
+    def run(self, mutants: Iterable[Mutant]) -> Iterator[Result]:
+        """What became of each, in the order in which they end. Raises `BrokenOff`."""
         running: dict[int, _Running] = {}
-        for mutant, tree in mutants:
-            groups = self.reach.tests_of(mutant)
-            if not groups:
-                yield Trial(mutant, Outcome.UNREACHED)
-                continue
-            if len(running) == self.jobs:
+        with ended_with(running):
+            for mutant in mutants:
+                groups = self.reach.tests_of(mutant)
+                if not groups:
+                    yield Result.of(mutant, Outcome.UNREACHED)
+                    continue
+                if len(running) == self.jobs:
+                    yield self._ended(running)
+                child, started = self._start(mutant, groups)
+                running[child] = started
+            while running:
                 yield self._ended(running)
-            child, started = self._start(mutant, code_of(mutant, tree), groups)
-            running[child] = started
-        while running:
-            yield self._ended(running)
 
-    def _start(
-        self, mutant: Mutant, code: CodeType, groups: list[list[str]]
-    ) -> tuple[int, _Running]:
+    def _start(self, mutant: Mutant, groups: list[list[str]]) -> tuple[int, _Running]:
         reading, writing = os.pipe()
         folder = self.tree.parent / "trials" / str(writing)
-        child = os.fork()
-        if child == 0:
-            status = 99
-            try:
-                os.close(reading)
-                os.setpgid(0, 0)
-                status = self._session(mutant, code, groups, writing, folder)
-            finally:
-                os._exit(status)
+        code = mutant.code()
+        child = forked(lambda: self._session(mutant, code, groups, writing, folder))
         os.close(writing)
         return child, _Running(mutant, reading, folder)
 
@@ -103,7 +122,7 @@ class Trials:
         sys.dont_write_bytecode = True
         folder.parent.mkdir(exist_ok=True)
         enter(self.tree, folder.with_suffix(".log"))
-        finder = MutantFinder(module_name(mutant.file), self.tree / mutant.file, code)
+        finder = MutantFinder(module_name(mutant.place.file), self.tree / mutant.place.file, code)
         sys.meta_path.insert(0, finder)
         status = 0
         for tests in groups:
@@ -119,7 +138,7 @@ class Trials:
         measured = self.reach.seconds
         return {test: max(SLOWER * measured.get(test, 0.0), AT_LEAST) for test in tests}
 
-    def _ended(self, running: dict[int, _Running]) -> Trial:
+    def _ended(self, running: dict[int, _Running]) -> Result:
         child, status = os.wait()
         ended = running.pop(child)
         with os.fdopen(ended.pipe, encoding="utf-8") as pipe:
@@ -134,16 +153,8 @@ class Trials:
             outcome = Outcome.TIMED_OUT
         else:
             said = ended.folder.with_suffix(".log").read_text(errors="replace")[-2_000:]
-            where = f"{ended.mutant.file}:{ended.mutant.line}"
-            raise Broken(f"pytest ended with {code} for {where}\n{said}")
-        return Trial(ended.mutant, outcome, killer)
-
-
-def code_of(mutant: Mutant, tree: ast.Module) -> CodeType:
-    """The module with the fault, compiled."""
-    with mutant.applied():
-        ast.fix_missing_locations(tree)
-        return compile(tree, mutant.file, "exec")
+            raise BrokenOff(f"pytest ended with {code} for {ended.mutant.key()}\n{said}")
+        return Result.of(ended.mutant, outcome, killer)
 
 
 def _write(pipe: int, test: str) -> None:

@@ -102,7 +102,7 @@ def test_a_row_that_is_left_out_moved_or_added_is_noticed(module: ModuleType) ->
 
 # --- the pages themselves -------------------------------------------------------------------------
 
-FREE = {"benchmarks", "scenarios", "settings", "mutants", "counters-or-rows"}
+FREE = {"benchmarks", "scenarios", "settings", "counters-or-rows"}
 """Generated pages, and the studies."""
 LIMITS = {"README.md": 700, "ARCHITECTURE.md": 2_200} | {
     path.relative_to(ROOT).as_posix(): 1_500
