@@ -96,7 +96,8 @@ def end_memory(store: Store, why: str) -> None:
     lineage = CassandraLineage(store)
     try:
         losses.end_memory(lineage, CassandraLosses(store), losses.Loss(now_micros(), why))
-    except Refused:  # an empty keyspace has no table of losses
+    except Refused as refused:  # an empty keyspace has no table of losses
+        log.error("%s; lineage is reset, and the loss is not recorded: %s", why, refused)
         lineage.stop_watching()
 
 

@@ -170,12 +170,12 @@ def _standing(settings: Settings, own: OwnStores) -> Iterator[Pause]:
 
 def _counts(journal: Journal) -> tuple[tuple[OpenCount, ...], Mapping[str, int]]:
     """Open findings by kind, and those that wait by `Wait`; they are read page by page."""
-    counts, waits = Counter[tuple[str, str, str]](), Counter[str]()
+    counts, waits = Counter[tuple[str, str, str]](), dict[str, int]()
     for family in FAMILIES:
         for finding in journal.open_findings(family):
             counts[finding.projection, finding.kind.value, finding.state.value] += 1
             if finding.wait is not None and finding.state is not State.STUCK:
-                waits[finding.wait.value] += 1
+                waits[finding.wait] = waits.get(finding.wait, 0) + 1
     return tuple(OpenCount(*labels, number) for labels, number in sorted(counts.items())), waits
 
 

@@ -7,11 +7,11 @@ were tried, so each is tried once; a record that cannot be decoded makes another
 
 from __future__ import annotations
 
+import argparse
 import json
 from contextlib import closing
 from dataclasses import dataclass
 
-from streaming.commands.person.orders import Orders
 from streaming.pipeline.starting import COMPARE
 from streaming.settings import KafkaSettings, Settings
 from streaming.topics import Record, Watcher, publish_again
@@ -32,11 +32,11 @@ class Place:
         return f"{self.topic}/{self.partition} offset {self.offset} ({self.reason})"
 
 
-def retry(settings: Settings, orders: Orders) -> int:
+def retry(settings: Settings, arguments: argparse.Namespace) -> int:
     """Publish the records of all letters since the last call; 1 if a record is gone, else 0."""
     with closing(Watcher(settings.kafka)) as watcher:
-        tried, gone = DeadLetters(watcher, settings.kafka, orders.dry_run).retry()
-    if orders.dry_run:
+        tried, gone = DeadLetters(watcher, settings.kafka, arguments.dry_run).retry()
+    if arguments.dry_run:
         print(f"{tried - gone} would be published again, {gone} cannot be; nothing done")
     else:
         told = f"{tried - gone} published again, {gone} cannot be"

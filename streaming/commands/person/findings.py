@@ -92,7 +92,7 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List or decide. Returns 1 if a named finding could not be decided."""
     if arguments.retry_dead_letters:
-        return retry_dead_letters(settings, Orders.of(arguments))
+        return retry_dead_letters(settings, arguments)
     wanted = filter_of(arguments, partial(_mailboxes, settings))
     if arguments.unused_flags:
         unused = unused_flags(collected_flags_of(settings), arguments.mailbox, now_micros)

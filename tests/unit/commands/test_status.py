@@ -83,6 +83,7 @@ def test_each_wait_is_counted_and_names_its_way_out(wait: Wait) -> None:
     assert waits == {wait.value: 1}
     assert f"1 wait ({wait.value}): {RULES[wait]}" in text(findings=counts, waits=waits)
     assert "wait (" not in text(findings=counts)
+    assert json.loads(json.dumps(as_json(replace(CALM, waits=waits))))["waits"] == {wait.value: 1}
 
 
 PAUSED = "repairs of all are paused by alice: a look"
