@@ -150,7 +150,7 @@ def test_a_user_and_the_quota(stopped: Scene, inbox: UUID) -> None:
 @pytest.mark.parametrize(
     ("what", "told"),
     [
-        (["00000000-0000-11f1-ae92-02fc00000001"], "neither truth, memory nor content"),
+        (["00000000-0000-11f1-ae92-02fc00000001"], "neither truth, lineage nor content"),
         (["nobody@example.org"], "no mailbox is named as one of user 'nobody@example.org'"),
         (["nobody@example.org", "3"], "is no mailbox id"),
         ([], "the following arguments are required"),
