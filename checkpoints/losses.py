@@ -7,6 +7,7 @@ Implementations: `checkpoints.cassandra.CassandraLosses` and the fake
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,12 +35,12 @@ class Losses(Protocol):
         """The losses of this time (µs) or later, newest first."""
 
 
-def end_memory(lineage: Lineage, losses: Losses, loss: Loss) -> None:
+def end_memory(lineage: Lineage, record: Callable[[Loss], None], loss: Loss) -> None:
     """End memory because changes may have been missed; nothing is whole until it begins again.
 
     The loss is recorded first: while lineage still watches, a failed call can be repeated. Raises
     `Retryable`, `Refused`.
     """
     log.error("changes may have been missed: %s; lineage is reset", loss.why)
-    losses.record(loss)
+    record(loss)
     lineage.stop_watching()

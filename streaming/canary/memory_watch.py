@@ -124,7 +124,7 @@ class MemoryWatch:
 
     def end(self, why: str) -> None:
         """End lineage: changes may have been missed. Raises `Retryable`."""
-        end_memory(self.lineage, self.losses, Loss(self.clock(), why))
+        end_memory(self.lineage, self.losses.record, Loss(self.clock(), why))
         self._awaited = None
 
     def doubted(self, why: str, until: Micros | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from checkpoints import losses
 from checkpoints.cassandra import (
@@ -93,12 +94,13 @@ def _refuse(owner: str | None, settings: CassandraSettings) -> None:
 
 def end_memory(store: Store, why: str) -> None:
     """End memory as `checkpoints.losses.end_memory` does. Raises `Unreachable`, `Refused`."""
-    lineage = CassandraLineage(store)
-    try:
-        losses.end_memory(lineage, CassandraLosses(store), losses.Loss(now_micros(), why))
-    except Refused as refused:  # an empty keyspace has no table of losses
-        log.error("%s; lineage is reset, and the loss is not recorded: %s", why, refused)
-        lineage.stop_watching()
+    loss = losses.Loss(now_micros(), why)
+    losses.end_memory(CassandraLineage(store), partial(_record, store), loss)
+
+
+def _record(store: Store, loss: losses.Loss) -> None:
+    with suppress(Refused):  # an empty keyspace has no table of losses
+        CassandraLosses(store).record(loss)
 
 
 def end_memory_of(store: Store, tables: Collection[str], why: str) -> bool:

@@ -187,7 +187,7 @@ class Instance:
     def _lost(self, why: str) -> None:
         world = self.ports.world
         self.counts.update(["loss proven"])
-        end_memory(world.lineage, MemoryLosses(), Loss(world.now, why))
+        end_memory(world.lineage, MemoryLosses().record, Loss(world.now, why))
 
     def _marked(self) -> list[UUID]:
         return list(self.ports.world.tallies.marked_since(self.ports.world.now - HOUR))

@@ -141,7 +141,7 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
 def _lost(opened: OpenedStream, why: str) -> None:
     opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc()
     lineage, loss = opened.job.connections().lineage, Loss(now_micros(), why)
-    end_memory(lineage, CassandraLosses(opened.store), loss)
+    end_memory(lineage, CassandraLosses(opened.store).record, loss)
 
 
 def _counting(

@@ -44,7 +44,7 @@ class Desk:
             self.canaries,
             lambda: self.now,
             LossRules(SLACK, EXPIRIES),
-            lambda why: end_memory(self.lineage, self.losses, Loss(self.now, why)),
+            lambda why: end_memory(self.lineage, self.losses.record, Loss(self.now, why)),
         )
         self.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, self.now - HOUR)
 
