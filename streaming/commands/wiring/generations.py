@@ -67,10 +67,10 @@ def held_by_itself(
     settings: Settings, doubt: str | None, standing: Collection[Pause]
 ) -> Iterator[str]:
     """The pauses that no person has asked for, each with the command that ends it."""
-    if doubt is not None:
-        yield f"{in_doubt(doubt).told}; `reconcile resume --own-keyspace`"
+    held = [] if doubt is None else [in_doubt(doubt)]
     if settings.repair.only_pilot and NO_PILOT in without_pilot(standing, now_micros()):
-        yield f"{NO_PILOT.told}; `reconcile pilot --user NAME`"
+        held.append(NO_PILOT)
+    yield from (f"{each.told}; `{each.command}`" for each in held)
 
 
 def accept(settings: Settings, own: OwnStores, by: Resumed) -> Iterator[str]:
