@@ -126,8 +126,8 @@ class WatchedTallies:
         if marked_later or watching is None or watching.since > doubt.counted_at:
             return
         why = (
-            f"events were lost: chunk {doubt.chunk} of mailbox {doubt.mailboxid} has changed, and"
-            " none has told of it"
+            f"events were lost: chunk {doubt.chunk} of mailbox {doubt.mailboxid} has changed"
+            " without an event"
         )
         self.lost(why)
 

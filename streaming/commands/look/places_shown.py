@@ -130,8 +130,8 @@ def _index_row(each: ExplainedProjection) -> str:
 
 def _memory_lines(memory: Remembered, around: Surroundings) -> Iterator[str]:
     since = around.watched_since
-    heard = f"every change since {iso(since)}" if since else "it is not known since when"
-    whole = f", the whole truth by {iso(around.swept_at)}" if around.swept_at else ", not whole"
+    heard = f"every change since {iso(since)}" if since else "changes, not known since when"
+    whole = f", the whole truth by {iso(around.swept_at)}" if around.swept_at else ", incomplete"
     yield f"  lineage: received {heard}{whole}"
     for entry in memory.entries:
         side = "in the truth" if entry.in_truth else "only in the projection"

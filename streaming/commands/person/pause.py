@@ -71,7 +71,7 @@ def pause(settings: Settings, arguments: argparse.Namespace) -> int:
     wanted = asked_for(arguments.what, arguments)
     pauses.begin(wanted)
     print(wanted.told)
-    print("what is found is held until `reconcile resume`")
+    print("what is found is held; `reconcile resume` ends the pause")
     return 0
 
 

@@ -73,7 +73,7 @@ def begin(pauses: Pauses, wanted: Pause) -> Iterator[str]:
     by = Resumed(wanted.asked_at, wanted.who, f"another pilot: {wanted.reason}")
     pauses.replace(list(_pilots(pauses)), wanted, by)
     yield wanted.told
-    yield "everything else is held until `reconcile pilot --end`"
+    yield "everything else is held; `reconcile pilot --end` ends the pilot"
 
 
 def end(pauses: Pauses, by: Resumed) -> Iterator[str]:

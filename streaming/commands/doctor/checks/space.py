@@ -31,7 +31,7 @@ def _space(context: CassandraContext, truth: TruthTable) -> Check:
             f"{refused}; what lineage takes is not known", "grant SELECT on system_views"
         )
     if not messages:
-        return fine(f"memory of {table} takes no space yet: Cassandra estimates no rows")
+        return fine(f"lineage of {table} takes no space yet: Cassandra estimates no rows")
     own = cluster.replication(context.settings.cassandra.own_keyspace)
     share = max(copies(own).values(), default=1) / max(len(taken), 1)
     most = messages * BYTES_A_MESSAGE * min(share, 1.0) / MEBIBYTE
