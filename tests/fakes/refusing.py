@@ -10,13 +10,14 @@ from uuid import UUID
 from reconcilers.declared.family import Projection
 from reconcilers.declared.writes import Write
 from reconcilers.limits.gate import Admission
-from reconcilers.rows.finding import Attempts, Finding, State
+from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.key import WHOLE_TABLE, named
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Value, Wake
 from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Examiner, Rules
+from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
+from tests.builders.examining import OPEN, RULES
 from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.permits import permit
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW, SECOND, row, truth
@@ -24,14 +25,6 @@ from tests.builders.slots import mailbox_of, uid_of
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
-RULES = Rules(
-    DELAY,
-    heard_within=0,
-    recheck_interval=3600 * SECOND,
-    attempts=Attempts(3, apart=DELAY),
-    empty_truth_min_rows=10,
-)
-OPEN = Admission()
 SLOTS = tuple(Slot(MAILBOX, uid) for uid in range(1, 8))
 GRANTED: frozenset[str] = frozenset()
 

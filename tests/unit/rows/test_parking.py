@@ -18,9 +18,10 @@ from reconcilers.words.model import Kind, Row
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import REFUSES, Parking
+from tests.builders.examining import RULES
 from tests.builders.indexes import DELETED, INDEXED, UNSEEN
 from tests.builders.slots import uid_of
-from tests.fakes.refusing import RULES, SLOTS, Stream
+from tests.fakes.refusing import SLOTS, Stream
 
 
 @pytest.fixture

@@ -17,12 +17,13 @@ from reconcilers.words.model import NO_PROJECTION, KeyValue, Kind, Row, Slot, Su
 from streaming.pipeline.scheduled import spread
 from streaming.steps.look import Look, LookResult
 from streaming.steps.outcome import Outcome
+from tests.builders.examining import RULES
 from tests.builders.examining import Stream as Single
 from tests.builders.indexes import DELETED, INDEXED, LISTS, UNSEEN
 from tests.builders.permits import permit
 from tests.builders.rows import LONG_AGO, NOW, PROJECTION, SECOND, SLOT, row
 from tests.fakes.checkpoints.memory import MemoryLineage
-from tests.fakes.refusing import RULES, SLOTS, Stream, Tables, message_at
+from tests.fakes.refusing import SLOTS, Stream, Tables, message_at
 
 
 @pytest.fixture
