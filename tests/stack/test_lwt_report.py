@@ -137,7 +137,7 @@ def test_a_node_without_jmx_is_named_and_the_rest_is_shown(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     (gap,) = told["not_known"]
-    assert "tells nothing of lightweight transactions by table" in gap
+    assert "reports no lightweight transactions by table" in gap
     assert "nothing answers JMX at 127.0.0.1:1" in gap
     assert told["truths"] == {"imapuidtable": "not known"}
     assert told["paxos"]["writes"]["all"] >= 0
