@@ -24,6 +24,9 @@ Place = tuple[str, int]
 Positions = Mapping[Place, int]
 """The next offset to read, by partition."""
 
+OffsetRanges = Mapping[Place, tuple[int, int]]
+"""The first offset of a range and the offset after its last, by partition."""
+
 
 @dataclass(frozen=True, slots=True)
 class KafkaIds:

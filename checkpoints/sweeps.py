@@ -12,7 +12,7 @@ from typing import Protocol
 
 from reconcilers.words.model import Micros
 
-Place = tuple[str, int]
+RangeKey = tuple[str, int]
 """A table, and the number of one of its token ranges."""
 AHEAD = ", ahead"
 """The suffix of a table's name that marks the start of reading ahead, which is no range."""
@@ -53,10 +53,10 @@ class Sweeps(Protocol):
     def all(self) -> tuple[SweepRecord, ...]:
         """Every sweep, newest first."""
 
-    def swept(self, sweep: SweepRecord, ranges: Mapping[Place, SweptRange]) -> None:
+    def swept(self, sweep: SweepRecord, ranges: Mapping[RangeKey, SweptRange]) -> None:
         """Store ranges whose suspects were handed over, or are part of one finding."""
 
-    def ranges(self, sweep: SweepRecord) -> dict[Place, SweptRange]:
+    def ranges(self, sweep: SweepRecord) -> dict[RangeKey, SweptRange]:
         """The ranges that are done; empty for a sweep that has ended."""
 
     def truth_swept(self, sweep: SweepRecord, at: Micros) -> None:

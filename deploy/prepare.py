@@ -17,7 +17,7 @@ from cassandra.query import dict_factory
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-from deploy import captured
+from deploy import wake_tables
 from deploy.embedded import capture
 from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
 from deploy.mailserver import james
@@ -65,7 +65,7 @@ def prepare_tables(wanted: CassandraSettings, canary: CanarySettings) -> None:
         if wanted.keyspace not in cluster.metadata.keyspaces:
             log.info("making keyspace %s with James's tables", wanted.keyspace)
             james.create_schema(session, wanted.keyspace)
-        capture.switch_on(session, wanted.keyspace, captured.TABLES)
+        capture.switch_on(session, wanted.keyspace, wake_tables.TABLES)
         canary_schema.create(session, canary.keyspace)
         capture.switch_on(session, canary.keyspace, [CANARY_TABLE])
     finally:

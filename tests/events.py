@@ -5,7 +5,7 @@ import time
 
 from kafka import KafkaConsumer
 
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 
 
 def comes(servers: str, topic: str, key: dict[str, object]) -> bool:

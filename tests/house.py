@@ -15,6 +15,7 @@ PARAMETERS = 6
 VAGUE_NAMES = frozenset(
     {"util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"}
 )
+NOUNS = frozenset({"ceiling", "ring"})
 SETTINGS = frozenset({"BaseModel", "Section"})
 LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
 TEXTS = frozenset({"sentence", "why"})
@@ -55,6 +56,7 @@ def breaches(path: str, source: str) -> list[Breach]:
         return found
     tree = ast.parse(source, filename=path)
     found += _vague_name(path)
+    found += _participle(path, tree)
     for node in ast.walk(tree):
         if isinstance(node, FunctionNode):
             found += _function(path, node)
@@ -71,17 +73,27 @@ def breaches(path: str, source: str) -> list[Breach]:
     return found
 
 
-def twin_classes(root: Path) -> dict[str, list[str]]:
-    """The names that two classes of the product share, with their files: one word, one meaning."""
+def twin_types(root: Path) -> dict[str, list[str]]:
+    """The names that two types of the product share, with their files: one word, one meaning."""
     found: dict[str, list[str]] = {}
     for path in source_files(root):
         name = path.relative_to(root).as_posix()
         if not name.startswith(PRODUCT):
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(name)
+            if (each := _type_named(node)) is not None:
+                found.setdefault(each, []).append(name)
     return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+def _type_named(node: ast.stmt) -> str | None:
+    """The class or the alias that a statement defines; None if it defines neither."""
+    match node:
+        case ast.ClassDef(name=name):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) if name[0].isupper() and not name.isupper():
+            return name
+    return None
 
 
 def _file_length(path: str, source: str) -> Iterator[Breach]:
@@ -101,6 +113,15 @@ def _vague_name(path: str) -> Iterator[Breach]:
     for part in PurePosixPath(path).with_suffix("").parts:
         if VAGUE_NAMES.intersection(part.lower().split("_")):
             yield Breach(path, 1, "vague-name", f"'{part}' does not say what is in it")
+
+
+def _participle(path: str, tree: ast.Module) -> Iterator[Breach]:
+    """A module is named after a thing; a word in -ing or -ed only if its class is the thing."""
+    stem = PurePosixPath(path).stem
+    name = stem.title().replace("_", "")
+    own = any(isinstance(each, ast.ClassDef) and each.name.endswith(name) for each in tree.body)
+    if stem.endswith(("ing", "ed")) and stem not in NOUNS and not own:
+        yield Breach(path, 1, "participle", f"'{stem}' does not say what is so, or who does it")
 
 
 def _function(path: str, node: FunctionNode) -> Iterator[Breach]:

@@ -7,7 +7,7 @@ from typing import Any
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import WhiteListRoundRobinPolicy
 
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 
 
 @contextmanager

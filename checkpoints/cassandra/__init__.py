@@ -10,7 +10,7 @@ Use one `Store` in each process. It shares the caller's session, and is as threa
 
 from checkpoints.cassandra.bookmarks import CassandraBookmarks as CassandraBookmarks
 from checkpoints.cassandra.expiries import CassandraExpiries as CassandraExpiries
-from checkpoints.cassandra.failing import CassandraFailingSlices as CassandraFailingSlices
+from checkpoints.cassandra.failing_slices import CassandraFailingSlices as CassandraFailingSlices
 from checkpoints.cassandra.generations import CassandraGenerations as CassandraGenerations
 from checkpoints.cassandra.holds import CassandraHolds as CassandraHolds
 from checkpoints.cassandra.journal import CassandraJournal as CassandraJournal

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from checkpoints.cassandra.store import Store
-from checkpoints.sweeps import Place, SweepRecord, SweptRange
+from checkpoints.sweeps import RangeKey, SweepRecord, SweptRange
 from reconcilers.words.model import Micros
 
 
@@ -52,7 +52,7 @@ class CassandraSweeps:
         rows = self._store.rows("reading sweeps", self._select, self._scope)
         return tuple(_record(*row) for row in rows)
 
-    def swept(self, sweep: SweepRecord, ranges: Mapping[Place, SweptRange]) -> None:
+    def swept(self, sweep: SweepRecord, ranges: Mapping[RangeKey, SweptRange]) -> None:
         """Write a row for each range."""
         requests = (
             (self._range, (self._scope, sweep.began_at, *place, each.rows, each.suspects))
@@ -60,7 +60,7 @@ class CassandraSweeps:
         )
         self._store.run("recording swept ranges", requests)
 
-    def ranges(self, sweep: SweepRecord) -> dict[Place, SweptRange]:
+    def ranges(self, sweep: SweepRecord) -> dict[RangeKey, SweptRange]:
         """The finished ranges of a sweep, from one partition."""
         doing, sweep_key = "reading swept ranges", (self._scope, sweep.began_at)
         return {

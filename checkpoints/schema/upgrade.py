@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS $ks.schema_steps (
 """A row for each finished step: when it was finished, and by which version of the product."""
 ONE_COPY: Mapping[str, str] = {"class": "SimpleStrategy", "replication_factor": "1"}
 
-Action = str | SchemaStep
+UpgradeStep = str | SchemaStep
 """A statement to run, or a step whose rows are to be copied."""
 
 
@@ -64,7 +64,7 @@ class SchemaGap:
     """What a keyspace lacks: ``what`` in words, ``todo`` as actions; empty if nothing is."""
 
     what: tuple[str, ...] = ()
-    todo: tuple[Action, ...] = ()
+    todo: tuple[UpgradeStep, ...] = ()
 
     @property
     def cql(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def gap_of(
     _refuse_newer(keyspace, finished, steps)
     have: Schema = {table: dict(columns) for table, columns in schema.items()}
     what: list[str] = []
-    todo: list[Action] = [] if schema else [_create_keyspace(keyspace, replication)]
+    todo: list[UpgradeStep] = [] if schema else [_create_keyspace(keyspace, replication)]
     for thing, cql in _missing(RECORDS, keyspace, have):
         todo.append(cql)
         if RECORDS_TABLE in schema:

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from uuid import UUID
 
-from deploy.comparison.messages import Cells, DifferenceKind, Mismatch, absent_cells
+from deploy.comparison.messages import DifferenceKind, Mismatch, absent_cells
 from deploy.comparison.snapshot import Snapshot
-from deploy.mailserver.history import NO_UID, RowKey
+from deploy.mailserver.history import NO_UID, Cells, RowKey
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, UID_INDEXES
 
 

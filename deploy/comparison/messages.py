@@ -3,7 +3,7 @@
 Nothing here or in what is built on it (full_comparison.py) is shared with the reconciler.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from cassandra.util import SortedSet
 
-from deploy.mailserver.history import MESSAGES, Place, RowKey
+from deploy.mailserver.history import MESSAGES, Cells, RowKey, RowPlace
 
 NEEDED_IN_TRUTH = (
     "modseq",
@@ -21,8 +21,6 @@ NEEDED_IN_TRUTH = (
     "headercontent",
 )
 """A truth row without one of these is incomplete, so says nothing of its projection."""
-
-Cells = Mapping[str, Any]
 
 
 class DifferenceKind(StrEnum):
@@ -57,7 +55,7 @@ class Mismatch:
         return (self.mailboxid, self.uid)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RowPlace:
         """The row among those of all projections."""
         return (self.projection, self.row)
 

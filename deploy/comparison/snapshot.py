@@ -9,9 +9,8 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
-from deploy.comparison.messages import Cells
 from deploy.mailserver.counters import COUNTER_TABLES, quota_root
-from deploy.mailserver.history import RowKey
+from deploy.mailserver.history import Cells, RowKey
 from deploy.mailserver.indexes import UID_INDEXES
 
 ROWS_PER_PAGE = 5000

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from deploy import captured
+from deploy import wake_tables
 from deploy.demo.pace import pace_of
 from deploy.demo.play import Play, TooSlowError
 from deploy.demo.show import Screen, screen_for
@@ -82,7 +82,9 @@ def workload_of(operations: int, seed: int) -> Workload:
 def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
     with ExitStack() as ending:
         screen.say(f"starting Cassandra, Kafka and the change agent in {folder}")
-        stack = Stack(folder / "stack", Wanted(tables=captured.TABLES, schema=captured.SCHEMA))
+        stack = Stack(
+            folder / "stack", Wanted(tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
+        )
         ending.callback(stack.down)
         ending.callback(screen.say, "stopping the servers")
         ending.callback(_ignore_interrupts)

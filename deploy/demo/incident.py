@@ -10,7 +10,7 @@ from deploy.demo.planter import Planter
 from deploy.demo.show import Screen
 from deploy.demo.stream import Stream
 from deploy.embedded import Stack
-from deploy.embedded.waiting import until
+from deploy.embedded.wait import until
 from deploy.mailserver.ledger import VERIFIED
 
 BOOKMARK = "before-the-incident"

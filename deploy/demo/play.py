@@ -15,9 +15,9 @@ from checkpoints.journal import Journal
 from deploy.comparison.full_comparison import differences
 from deploy.comparison.snapshot import read_whole
 from deploy.demo.incident import Incident
+from deploy.demo.oddities import missing_row
 from deploy.demo.old_mail import OldMail, end_segment
 from deploy.demo.pace import Pace
-from deploy.demo.planted import missing_row
 from deploy.demo.planter import Planter
 from deploy.demo.show import Scene, Screen
 from deploy.demo.sight import Quiet, Sight, slow_readings
@@ -26,7 +26,7 @@ from deploy.demo.users import Users
 from deploy.demo.verdict import Exhibits, judged
 from deploy.embedded import Stack
 from deploy.embedded.errors import StartError
-from deploy.embedded.waiting import until
+from deploy.embedded.wait import until
 from deploy.mailserver.connection import connected
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger, LedgerEntry

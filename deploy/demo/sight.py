@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deploy.demo.pace import Pace
 from deploy.mailserver.counters import COUNTER_TABLES
 
-Finding = tuple[str, str]
+KindAt = tuple[str, str]
 """A projection and a kind of difference."""
 FindingAndState = tuple[str, str, str]
 FAMILY = "message"
@@ -46,21 +46,21 @@ class Sight:
     frontier: float = 0.0
     lost_spans: int = 0
 
-    def kinds(self) -> list[Finding]:
+    def kinds(self) -> list[KindAt]:
         """Every projection and kind that was ever found."""
         told = (*self.findings, *self.standing)
         return sorted({(projection, kind) for projection, kind, _ in told})
 
-    def found(self, finding: Finding) -> int:
+    def found(self, finding: KindAt) -> int:
         """How many such findings there were: those that ended and those that stand."""
         ended = sum(self.findings.get((*finding, state), 0) for state in ENDED)
         return ended + self.open(finding)
 
-    def came_to(self, finding: Finding, state: str) -> int:
+    def came_to(self, finding: KindAt, state: str) -> int:
         """How often such a finding came to this state."""
         return self.findings.get((*finding, state), 0)
 
-    def open(self, finding: Finding) -> int:
+    def open(self, finding: KindAt) -> int:
         """How many such findings stand."""
         return sum(n for (*what, _), n in self.standing.items() if tuple(what) == finding)
 

@@ -16,7 +16,7 @@ from deploy import quick_spark
 from deploy.demo.pace import Pace
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS, ROOT
-from deploy.embedded.waiting import until
+from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS

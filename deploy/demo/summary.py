@@ -8,8 +8,8 @@ from deploy.demo.verdict import (
     BESIDE,
     FOUND,
     NOT_FINE,
+    DemoVerdict,
     Exhibits,
-    Verdict,
     endings_by_kind,
     findings_by_kind,
     percentile,
@@ -55,7 +55,7 @@ WHY = {
 }
 
 
-def summary(evidence: Exhibits, verdict: Verdict) -> Iterator[str]:
+def summary(evidence: Exhibits, verdict: DemoVerdict) -> Iterator[str]:
     """All of it, line by line."""
     faults = {
         kind: endings | Counter(seeded=endings.total())
@@ -84,7 +84,7 @@ def table(title: str, columns: Sequence[str], rows: Mapping[str, Counter[str]]) 
         yield f"  {name:<38}" + "".join(f"{counts[column] or '–':>11}" for column in shown)
 
 
-def classes(verdict: Verdict) -> Iterator[str]:
+def classes(verdict: DemoVerdict) -> Iterator[str]:
     """The reported classes, each with the reason why nothing was written."""
     counted = Counter(
         ending for _, ending in verdict.endings if ending not in (VERIFIED, HEALED, NOT_FINE)
@@ -94,7 +94,7 @@ def classes(verdict: Verdict) -> Iterator[str]:
         yield f"  {name} ({number}): {WHY.get(name, 'held for a person')}"
 
 
-def closing(evidence: Exhibits, verdict: Verdict) -> Iterator[str]:
+def closing(evidence: Exhibits, verdict: DemoVerdict) -> Iterator[str]:
     """The verdict in one line, after what is wrong, if anything is."""
     for problem in verdict.problems[:MOST_PROBLEMS]:
         yield f"WRONG  {problem}"
@@ -112,7 +112,7 @@ def closing(evidence: Exhibits, verdict: Verdict) -> Iterator[str]:
         yield f"NOT OK: {len(verdict.problems)} things are not as they should be"
 
 
-def counted(evidence: Exhibits, verdict: Verdict) -> str:
+def counted(evidence: Exhibits, verdict: DemoVerdict) -> str:
     """Of how many mailboxes and quota roots the counters were judged, and are right."""
     mailboxes = {(MAILBOX_COUNTERS.projection, counter_row(each)) for each in evidence.roots}
     roots = {(CURRENT_QUOTA.projection, counter_row(each)) for each in evidence.roots.values()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cassandra.cluster import Session
 
-from deploy.demo.planted import plant_repaired, plant_reported
+from deploy.demo.oddities import plant_repaired, plant_reported
 from deploy.demo.planter import Planter
 from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload, run

@@ -14,7 +14,7 @@ from uuid import UUID
 from deploy.comparison.messages import Mismatch
 from deploy.demo.sight import REPAIRED, REPORTED
 from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
-from deploy.mailserver.history import MESSAGES, NO_UID, Place, counter_row
+from deploy.mailserver.history import MESSAGES, NO_UID, RowPlace, counter_row
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
 from deploy.mailserver.ledger import HEALED, VERIFIED, LedgerEntry, held_rows, judge
 from reconcilers.rows.finding import with_reason
@@ -46,7 +46,7 @@ class Exhibits:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DemoVerdict:
     """How each entry ended, and everything that is not as it should be, in words.
 
     `remaining` are the rows that still differ and may, `beside` the index rows and counters that
@@ -54,8 +54,8 @@ class Verdict:
     """
 
     endings: Sequence[tuple[LedgerEntry, str]]
-    remaining: frozenset[Place]
-    beside: frozenset[Place]
+    remaining: frozenset[RowPlace]
+    beside: frozenset[RowPlace]
     problems: Sequence[str]
 
     @property
@@ -64,7 +64,7 @@ class Verdict:
         return not self.problems
 
 
-def judged(evidence: Exhibits) -> Verdict:
+def judged(evidence: Exhibits) -> DemoVerdict:
     """Judge every entry by its own ledger line, and every difference and finding by the entries."""
     differing = frozenset(difference.place for difference in evidence.differences)
     said = what_was_said(evidence)
@@ -84,12 +84,12 @@ def judged(evidence: Exhibits) -> Verdict:
         *_nothing_shown(endings),
         *(f"breaker {name} is open: {why}" for name, why in evidence.breakers.items()),
     ]
-    return Verdict(endings, differing & classes.keys(), beside, problems)
+    return DemoVerdict(endings, differing & classes.keys(), beside, problems)
 
 
-def what_was_said(evidence: Exhibits) -> Mapping[Place, frozenset[str]]:
+def what_was_said(evidence: Exhibits) -> Mapping[RowPlace, frozenset[str]]:
     """For each place `verified`, if a repair of it held, and the classes it is reported as now."""
-    said: defaultdict[Place, set[str]] = defaultdict(set)
+    said: defaultdict[RowPlace, set[str]] = defaultdict(set)
     for line in evidence.log:
         if line["state"] == VERIFIED:
             said[place_of(line)].add(VERIFIED)
@@ -99,7 +99,7 @@ def what_was_said(evidence: Exhibits) -> Mapping[Place, frozenset[str]]:
     return {place: frozenset(words) for place, words in said.items()}
 
 
-def place_of(line: Line) -> Place:
+def place_of(line: Line) -> RowPlace:
     """What a finding is about: a row, the flags of a mailbox, or the counters of one or of a root.
 
     One of a whole table names nothing.
@@ -113,7 +113,7 @@ def place_of(line: Line) -> Place:
     return (projection, (mailboxid, int(line["uid"] or NO_UID)))
 
 
-def beside_reported_rows(evidence: Exhibits) -> frozenset[Place]:
+def beside_reported_rows(evidence: Exhibits) -> frozenset[RowPlace]:
     """The index rows and counters of which nobody can say what they must be.
 
     That follows from the plan and the tables alone: where a message that may end as reported
@@ -131,9 +131,9 @@ def beside_reported_rows(evidence: Exhibits) -> frozenset[Place]:
 
 def _ending(
     entry: LedgerEntry,
-    said: Mapping[Place, frozenset[str]],
-    differing: frozenset[Place],
-    beside: frozenset[Place],
+    said: Mapping[RowPlace, frozenset[str]],
+    differing: frozenset[RowPlace],
+    beside: frozenset[RowPlace],
 ) -> str:
     otherwise = BESIDE if beside.intersection(entry.places) else NOT_FINE
     return judge(entry, said, differing) or otherwise
@@ -141,8 +141,8 @@ def _ending(
 
 def _bad_endings(
     endings: Sequence[tuple[LedgerEntry, str]],
-    said: Mapping[Place, frozenset[str]],
-    differing: frozenset[Place],
+    said: Mapping[RowPlace, frozenset[str]],
+    differing: frozenset[RowPlace],
     roots: Mapping[UUID, str],
 ) -> Iterator[str]:
     names = {counter_row(root): root for root in roots.values()}
@@ -162,21 +162,21 @@ def _bad_endings(
 
 
 def _differences_nobody_planted(
-    differences: Sequence[Mismatch], expected: Set[Place]
+    differences: Sequence[Mismatch], expected: Set[RowPlace]
 ) -> Iterator[str]:
     for difference in differences:
         if difference.place not in expected:
             yield f"the tables differ: {difference}"
 
 
-def _vanished(classes: Mapping[Place, str], differing: frozenset[Place]) -> Iterator[str]:
+def _vanished(classes: Mapping[RowPlace, str], differing: frozenset[RowPlace]) -> Iterator[str]:
     for place, name in classes.items():
         if place not in differing:
             yield f"{in_words(place)} is reported as {name}, but both tables agree"
 
 
 def _findings_nobody_planted(
-    standing: Sequence[Line], classes: Mapping[Place, str], beside: frozenset[Place]
+    standing: Sequence[Line], classes: Mapping[RowPlace, str], beside: frozenset[RowPlace]
 ) -> Iterator[str]:
     for line in standing:
         place = place_of(line)
@@ -202,7 +202,7 @@ def _nothing_shown(endings: Sequence[tuple[LedgerEntry, str]]) -> Iterator[str]:
             yield f"every fault in {projection} lies beside a reported row: nothing was shown"
 
 
-def in_words(place: Place) -> str:
+def in_words(place: RowPlace) -> str:
     """A place, as people write it."""
     projection, (mailboxid, uid) = place
     return f"{projection} {mailboxid}/{uid}"
@@ -211,7 +211,7 @@ def in_words(place: Place) -> str:
 # --- numbers of the summary ---------------------------------------------------------------------
 
 
-def endings_by_kind(verdict: Verdict) -> dict[str, Counter[str]]:
+def endings_by_kind(verdict: DemoVerdict) -> dict[str, Counter[str]]:
     """How faults ended, by projection and kind; planted ones are one kind, classes one ending."""
     table: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for entry, ending in verdict.endings:

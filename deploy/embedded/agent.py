@@ -17,7 +17,7 @@ from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.process import Daemon, exclusive, replace_text
 from deploy.embedded.spec import Credentials, Layout, Spec
 from deploy.embedded.templates import DEPLOY, render
-from deploy.embedded.waiting import HANG_S, until
+from deploy.embedded.wait import HANG_S, until
 
 MOST_STARTS = 3
 """At its start the agent reads the node's schema from its files; a compaction may replace them."""

@@ -12,7 +12,7 @@ from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
 from deploy.embedded.spec import Layout, Spec
 from deploy.embedded.templates import DEPLOY, render
-from deploy.embedded.waiting import HANG_S, until
+from deploy.embedded.wait import HANG_S, until
 
 log = logging.getLogger(__name__)
 

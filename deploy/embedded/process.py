@@ -11,7 +11,7 @@ from pathlib import Path
 
 from deploy.embedded.errors import StartError
 from deploy.embedded.interrupts import held_back
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 
 
 def replace_text(target: Path, text: str) -> None:

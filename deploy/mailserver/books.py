@@ -13,16 +13,16 @@ from deploy.mailserver.history import (
     MESSAGES,
     NO_UID,
     CounterWrite,
-    Place,
+    MailWrite,
     ProjectionWrite,
     RowHistory,
     RowKey,
-    Write,
+    RowPlace,
     counter_row,
 )
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
 
-Sums = Mapping[Place, Counter[str]]
+RowSums = Mapping[RowPlace, Counter[str]]
 
 
 class Books:
@@ -30,10 +30,10 @@ class Books:
 
     def __init__(self) -> None:
         self.statements = 0
-        self._rows: defaultdict[Place, RowHistory] = defaultdict(RowHistory)
-        self._counted: defaultdict[Place, Counter[str]] = defaultdict(Counter)
+        self._rows: defaultdict[RowPlace, RowHistory] = defaultdict(RowHistory)
+        self._counted: defaultdict[RowPlace, Counter[str]] = defaultdict(Counter)
 
-    def meant(self, write: Write) -> None:
+    def meant(self, write: MailWrite) -> None:
         """The mail server is about to send this statement."""
         self.statements += 1
         if isinstance(write, ProjectionWrite):
@@ -51,7 +51,7 @@ class Books:
         """Cassandra acknowledged this counter update."""
         self._counted[write.place].update(write.added)
 
-    def history(self, place: Place) -> RowHistory:
+    def history(self, place: RowPlace) -> RowHistory:
         """All statements of one row."""
         return self._rows.get(place, RowHistory())
 
@@ -63,7 +63,7 @@ class Books:
             if row[0] == mailboxid and any(each.messageid == messageid for each in history.meant)
         }
 
-    def differing(self, roots: Mapping[UUID, str]) -> set[Place]:
+    def differing(self, roots: Mapping[UUID, str]) -> set[RowPlace]:
         """What is wrong in every table, as far as the mail server's own writes tell.
 
         `roots` names the quota root of each mailbox. An index is not wrong where the message
@@ -83,7 +83,7 @@ class Books:
         }
         return messages | indexes | sums
 
-    def index_is_right(self, place: Place) -> bool:
+    def index_is_right(self, place: RowPlace) -> bool:
         """Whether an index row is there just if its message belongs there now.
 
         The flags of a mailbox are right where none in use is missing.
@@ -104,14 +104,14 @@ class Books:
             if cell.startswith(ELEMENT)
         }
 
-    def _index_places(self) -> set[Place]:
+    def _index_places(self) -> set[RowPlace]:
         """Each once: whether the flags of a mailbox are right takes a look at all messages."""
         rows = [row for row, _ in self._settled_messages()]
         flags = {(APPLICABLE_FLAGS, (mailboxid, NO_UID)) for mailboxid, _ in rows}
         return flags | {(projection, row) for row in rows for projection in BY_PROJECTION}
 
-    def _wanted_sums(self, roots: Mapping[UUID, str]) -> Sums:
-        wanted: defaultdict[Place, Counter[str]] = defaultdict(Counter)
+    def _wanted_sums(self, roots: Mapping[UUID, str]) -> RowSums:
+        wanted: defaultdict[RowPlace, Counter[str]] = defaultdict(Counter)
         for (mailboxid, _), history in self._messages():
             owners = {MAILBOX_COUNTERS: mailboxid, CURRENT_QUOTA: roots.get(mailboxid)}
             cells = history.meant_row()

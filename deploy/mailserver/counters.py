@@ -1,17 +1,15 @@
 """The counters of a mailbox and the quota of a user: what James adds to them after a change."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from deploy.mailserver.history import CounterWrite
+from deploy.mailserver.history import Cells, CounterWrite
 from deploy.mailserver.mail import Change, Message
 
 QUOTA_PAUSES_S = tuple(0.1 * 2**attempt for attempt in range(8))
 """Before each of the listener's retries."""
-
-Cells = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

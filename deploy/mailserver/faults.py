@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deploy.mailserver.history import MESSAGES, Write
+from deploy.mailserver.history import MESSAGES, MailWrite
 from deploy.mailserver.ledger import Ledger
 
 
@@ -108,7 +108,7 @@ class Faults:
         self._lock = threading.Lock()
         self._late: list[threading.Timer] = []
 
-    def meet(self, write: Write) -> Fault | None:
+    def meet(self, write: MailWrite) -> Fault | None:
         """The fault that this statement meets, noted in the ledger; mostly None."""
         with self._lock:
             number = self._statements[write.projection]

@@ -8,11 +8,14 @@ same row, and needs no guess: a lost flag may be set again, a lost row may be ex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+Cells = Mapping[str, Any]
+"""The cells of a row, by column."""
 RowKey = tuple[UUID, int]
 """(mailboxid, uid): the key of a row; with `NO_UID` what a mailbox or a quota root has one of."""
-Place = tuple[str, RowKey]
+RowPlace = tuple[str, RowKey]
 """A row of one projection: the projection's name, and the row's key there."""
 NO_UID = 0
 MESSAGES = "messages"
@@ -48,7 +51,7 @@ class ProjectionWrite:
         return (self.mailboxid, self.uid)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RowPlace:
         """The row among those of all projections."""
         return (self.projection, self.row)
 
@@ -76,12 +79,12 @@ class CounterWrite:
         return counter_row(self.owner)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> RowPlace:
         """The counters among those of all projections."""
         return (self.projection, self.row)
 
 
-Write = ProjectionWrite | CounterWrite
+MailWrite = ProjectionWrite | CounterWrite
 ELEMENT = "userflags."
 """What the name of a cell begins with that stands for one user flag."""
 

@@ -4,14 +4,13 @@ After each change James adds a UID where the message now belongs, and deletes it
 does; none of these statements is retried. The user flags in use only grow.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from deploy.mailserver.history import NO_UID, ProjectionWrite, Statement
+from deploy.mailserver.history import NO_UID, Cells, ProjectionWrite, Statement
 from deploy.mailserver.mail import Change, Message
 
 APPLICABLE_FLAGS = "applicable_flags"
-Cells = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

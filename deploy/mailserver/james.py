@@ -6,7 +6,7 @@ from string import Template
 
 from cassandra.cluster import Session
 
-from deploy import captured
+from deploy import wake_tables
 from deploy.embedded import capture
 
 
@@ -35,7 +35,7 @@ def schema_statements(keyspace: str) -> list[str]:
 def cdc_tables() -> tuple[str, ...]:
     """Of the tables whose changes are captured, those of james.cql."""
     made = {re.findall(r"EXISTS \w+\.(\w+)", each)[0] for each in _creations("any")}
-    return tuple(table for table in captured.TABLES if table in made)
+    return tuple(table for table in wake_tables.TABLES if table in made)
 
 
 def _creations(keyspace: str) -> list[str]:

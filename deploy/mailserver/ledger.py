@@ -17,12 +17,12 @@ from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import (
     MESSAGES,
     CounterWrite,
-    Place,
+    MailWrite,
     ProjectionWrite,
     RowHistory,
     RowKey,
+    RowPlace,
     Statement,
-    Write,
 )
 
 VERIFIED = "verified"
@@ -55,7 +55,7 @@ class LedgerEntry:
     projection: str = MESSAGES
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[RowPlace, ...]:
         """Its rows among those of all projections."""
         return tuple((self.projection, row) for row in self.rows)
 
@@ -72,7 +72,7 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("", encoding="utf-8")
 
-    def fault(self, fault_id: str, kind: str, write: Write) -> None:
+    def fault(self, fault_id: str, kind: str, write: MailWrite) -> None:
         """A fault was injected into this statement."""
         self.planted(
             LedgerEntry(
@@ -93,7 +93,7 @@ class Ledger:
             self._entries.append(entry)
             self._append_line({"event": "entry", **_jsonable(entry)})
 
-    def meant(self, write: Write) -> None:
+    def meant(self, write: MailWrite) -> None:
         """The mail server is about to send this statement."""
         with self._lock:
             self._books.meant(write)
@@ -131,7 +131,7 @@ class Ledger:
         with self._lock:
             return self._books.statements, len(self._entries)
 
-    def differing(self, roots: Mapping[UUID, str]) -> set[Place]:
+    def differing(self, roots: Mapping[UUID, str]) -> set[RowPlace]:
         """What is wrong in every table, as far as the mail server's own writes tell.
 
         `roots` names the quota root of each mailbox.
@@ -177,7 +177,7 @@ def legitimate_endings(history: RowHistory, copies: int) -> tuple[str, ...]:
 
 
 def judge(
-    entry: LedgerEntry, reported: Mapping[Place, frozenset[str]], differing: frozenset[Place]
+    entry: LedgerEntry, reported: Mapping[RowPlace, frozenset[str]], differing: frozenset[RowPlace]
 ) -> str | None:
     """The ending of one entry, or None where it did not end legitimately.
 

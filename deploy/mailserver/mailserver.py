@@ -17,8 +17,8 @@ from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
 from deploy.mailserver.contents import ContentStore
+from deploy.mailserver.counter_statements import Counters
 from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, counter_write, quota_root
-from deploy.mailserver.counting import Counters
 from deploy.mailserver.faults import Faults, StatementTimeoutError
 from deploy.mailserver.history import ProjectionWrite, Statement
 from deploy.mailserver.indexes import index_writes

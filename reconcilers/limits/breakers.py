@@ -49,7 +49,7 @@ class BreakerLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class SliceCount:
     """What one slice found: changed keys, suspects among them, and removals among those.
 
     ``again`` are suspects that came back and may be written now, ``removals_again`` the removals
@@ -82,7 +82,7 @@ def count_of(
     may_be_written: Callable[[Suspect], bool],
     batch: str,
     at: Micros,
-) -> Count:
+) -> SliceCount:
     """The count of a slice with ``examined`` keys; ``listing`` names the listing.
 
     A suspect that agrees or that may not be written now does not count. A removal from an index
@@ -94,7 +94,7 @@ def count_of(
     new = [each for each in wrong if not each.looked_again]
     again = [each for each in wrong if each.looked_again]
     came_back = {each.slot for each in found if each.looked_again}
-    return Count(
+    return SliceCount(
         batch,
         at,
         max(examined - len(came_back), 0),
@@ -114,10 +114,10 @@ class BreakerState:
     """The open breakers with their reasons, and the counts of the last minute and last keys."""
 
     opened: dict[Breaker, str] = field(default_factory=dict)
-    recent: tuple[Count, ...] = ()
+    recent: tuple[SliceCount, ...] = ()
 
 
-def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> BreakerState:
+def after_batch(state: BreakerState, count: SliceCount, limits: BreakerLimits) -> BreakerState:
     """The state that decides on this very batch: a batch over the limit is not repaired.
 
     A batch that is executed again has the same name and counts once, by the highest numbers: some
@@ -132,10 +132,10 @@ def after_batch(state: BreakerState, count: Count, limits: BreakerLimits) -> Bre
     return BreakerState(opened, recent)
 
 
-def _kept(counts: Sequence[Count], keys: int) -> tuple[Count, ...]:
+def _kept(counts: Sequence[SliceCount], keys: int) -> tuple[SliceCount, ...]:
     """The counts of the last minute, and as many before it as have this number of keys."""
     last = counts[-1].at
-    kept: list[Count] = []
+    kept: list[SliceCount] = []
     missing = keys
     for each in reversed(counts):
         within = abs(each.at - last) < MINUTE
@@ -145,7 +145,7 @@ def _kept(counts: Sequence[Count], keys: int) -> tuple[Count, ...]:
     return tuple(reversed(kept))
 
 
-def _most(counts: Sequence[Count]) -> Count:
+def _most(counts: Sequence[SliceCount]) -> SliceCount:
     """One batch with the highest number of each execution."""
     return replace(
         counts[-1],
@@ -157,7 +157,9 @@ def _most(counts: Sequence[Count]) -> Count:
     )
 
 
-def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tuple[Breaker, str]]:
+def _excesses(
+    recent: tuple[SliceCount, ...], limits: BreakerLimits
+) -> Iterable[tuple[Breaker, str]]:
     last = recent[-1].at
     minute = [each for each in recent if abs(each.at - last) < MINUTE]
     checks = (
@@ -185,7 +187,7 @@ def _excesses(recent: tuple[Count, ...], limits: BreakerLimits) -> Iterable[tupl
             yield breaker, told
 
 
-def _span(recent: Sequence[Count]) -> str:
+def _span(recent: Sequence[SliceCount]) -> str:
     times = [each.at for each in recent]
     minutes = (max(times) - min(times)) // MINUTE
     return f"in {minutes + 1} minutes" if minutes else "in a minute"

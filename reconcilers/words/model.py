@@ -67,6 +67,9 @@ class Slot:
         return self.key[0]
 
 
+ProjectionSlot = tuple[str, Slot]
+"""A projection's name, and a slot of it."""
+
 EXPIRED = "expired"
 """The table of a "delete" that is the end of a cell's TTL. No event reports it."""
 

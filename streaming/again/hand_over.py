@@ -18,7 +18,7 @@ from reconcilers.declared.family import Family
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import Retryable
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.words.model import Kind, Micros, ProjectionSlot, Slot, Suspect, Wake
 
 CHUNK = 50
 LOOK_EVERY = 1.0
@@ -30,8 +30,6 @@ MOST_FOLLOWED = 100_000
 GONE = "gone at the re-check"
 NOT_JUDGED = "to be looked at again"
 WAITS_FOR_TABLE = "waiting for its table"
-Place = tuple[str, Slot]
-"""A projection's name, and a slot of it."""
 REPAIRED = frozenset({State.INTENDED, State.VERIFIED, State.HEALED})
 """States of a finding whose repair was written, whether verified yet or not."""
 
@@ -50,7 +48,7 @@ class LiveStream:
     ends: Callable[[], Positions]
     settled: Callable[[], Bookmark | None]
     running: Callable[[], bool]
-    waiting: Callable[[Collection[Place]], Collection[Place]]
+    waiting: Callable[[Collection[ProjectionSlot]], Collection[ProjectionSlot]]
     judged_within: float
     comes_back: bool = True
 
@@ -118,7 +116,7 @@ class HandOver:
     pace: SuspectPace
     wait: Callable[[float], None]
     clock: Callable[[], Micros]
-    _followed: dict[Place, Kind | None] = field(default_factory=dict)
+    _followed: dict[ProjectionSlot, Kind | None] = field(default_factory=dict)
     _sent: _Sent = field(default_factory=_Sent)
 
     def resume(self, suspects: int, since: Micros) -> None:
@@ -212,7 +210,7 @@ class HandOver:
                     found[_ending(state)] += 1
         return closing
 
-    def _until_judged(self) -> set[Place]:
+    def _until_judged(self) -> set[ProjectionSlot]:
         """Wait for looks that the stream puts off; returns the places that it still puts off."""
         most = to_micros(2 * self.stream.judged_within)
         self._sent.judged_by = self._sent.judged_by or self.clock() + most
@@ -225,7 +223,7 @@ class HandOver:
             left = self._undecided(left)
         return left
 
-    def _without_finding(self) -> set[Place]:
+    def _without_finding(self) -> set[ProjectionSlot]:
         """The places without an open finding, unless their table refuses writes."""
         follows = (
             (projection, slot)
@@ -235,14 +233,14 @@ class HandOver:
         )
         return self._undecided(follows)
 
-    def _undecided(self, places: Iterable[Place]) -> set[Place]:
+    def _undecided(self, places: Iterable[ProjectionSlot]) -> set[ProjectionSlot]:
         return {
             (projection, slot)
             for projection, slots in _by_projection(places)
             for slot in set(slots) - self.journal.recall(self.family, projection, slots).keys()
         }
 
-    def _put_off(self, places: set[Place]) -> set[Place]:
+    def _put_off(self, places: set[ProjectionSlot]) -> set[ProjectionSlot]:
         """Those of these places that are published again; all of them if that cannot be read."""
         try:
             return set(self.stream.waiting(places)) if places else set()
@@ -252,9 +250,9 @@ class HandOver:
     def _table_refuses(self, projection: str) -> bool:
         return bool(self.journal.recall(self.family, projection, [WHOLE_TABLE]))
 
-    def _repaired(self) -> dict[Place, State]:
+    def _repaired(self) -> dict[ProjectionSlot, State]:
         """The places whose repair was verified, from the journal's log since the first suspect."""
-        found: dict[Place, State] = {}
+        found: dict[ProjectionSlot, State] = {}
         if not self._followed:
             return found
         key = [column.name for column in self.family.key]
@@ -269,7 +267,7 @@ class HandOver:
         return found
 
 
-def _by_projection(places: Iterable[Place]) -> Iterable[tuple[str, list[Slot]]]:
+def _by_projection(places: Iterable[ProjectionSlot]) -> Iterable[tuple[str, list[Slot]]]:
     found: dict[str, list[Slot]] = defaultdict(list)
     for projection, slot in places:
         found[projection].append(slot)

@@ -17,7 +17,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import COVERED, LostRow, births, covered, place_of, reason_of
 from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect
-from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.confirmed_suspect import ConfirmedSuspect
 from streaming.steps.examine import Examiner
 from streaming.steps.ports import ConfirmTables, MessageTables
 from streaming.steps.removals import Removals

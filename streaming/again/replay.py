@@ -20,11 +20,11 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from checkpoints.bookmarks import Place, Positions
+from checkpoints.bookmarks import OffsetRanges, Place, Positions
 from reconcilers.words.errors import Refused, Retryable, SparkDied, Unreachable
 from reconcilers.words.model import Kind, Suspect, Wake
 from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
-from streaming.pipeline.reading import RangeReader
+from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
 from streaming.pipeline.spark_errors import OURS, cause_of, is_of_a_record
 from streaming.pipeline.worker import BatchLook, Job
@@ -99,7 +99,7 @@ class ReplayResult:
 class LookAtRanges(Protocol):
     """Looks at the keys in ranges of offsets; `reader` makes the real one."""
 
-    def __call__(self, ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
+    def __call__(self, ranges: OffsetRanges) -> BatchLook:
         """Raises `Refused` or `SparkDied` if records may be the cause, `Unreachable` if servers."""
 
 
@@ -175,7 +175,7 @@ def reader(spark: SparkSession, job: Job) -> LookAtRanges:
     """A look on Spark's workers, which raises `Refused`, `Unreachable`, `SparkDied`."""
     of_job = RangeReader(spark, job)
 
-    def look(ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
+    def look(ranges: OffsetRanges) -> BatchLook:
         try:
             return of_job.look(ranges, frozenset())
         except (Py4JJavaError, PySparkException) as failed:

@@ -4,7 +4,7 @@
 table          what is compared
 =============  ====================================================================================
 the listing,   if lineage is complete: each row with lineage, indexes; a fingerprint of the truth
-ahead          row that it needs is kept (`compared.py`)
+ahead          row that it needs is kept (`fingerprints.py`)
 the truth      each row with these fingerprints; a row without one with the listing and the indexes
                at its slot, and lineage then records it
 the listing    each row with the truth of the source that it names; unchanged rows that were
@@ -33,7 +33,7 @@ from reconcilers.rows.memory import believed_since
 from reconcilers.words.errors import ReadFailed, Retryable
 from reconcilers.words.model import KeyValue, Kind, Micros, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
-from streaming.again.compared import Compared, Fingerprints, are_among
+from streaming.again.fingerprints import Fingerprints, KeptFingerprints, are_among
 from streaming.again.past import LeftRows, PastRows, SiftedRows
 from streaming.pipeline.worker import BatchLook, Job, look_at, mark_counted
 from streaming.steps.ports import RawScans
@@ -108,8 +108,8 @@ class Scanning:
     job: Job
     scans: Callable[[Job], RawScans]
     past: Callable[[Job], PastRows]
-    expected: Compared
-    compared: Compared
+    expected: KeptFingerprints
+    compared: KeptFingerprints
 
 
 def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[SweptPiece]]:
@@ -142,8 +142,8 @@ class Scanner:
         job: Job,
         scans: RawScans,
         past: PastRows,
-        expected: Compared,
-        compared: Compared,
+        expected: KeptFingerprints,
+        compared: KeptFingerprints,
     ) -> None:
         mine = job.connections().glance
         assert mine is not None, "a family that cannot be glanced at is not swept"

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from checkpoints.sweeps import Place, SweepRecord, SweptRange
+from checkpoints.sweeps import RangeKey, SweepRecord, SweptRange
 from reconcilers.declared.family import Family
 from reconcilers.sweep.systematic import EXAMPLES, Extent, Fate, Pattern, Spread, fate, patterns_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
@@ -78,7 +78,7 @@ class WaitingPiece:
     ``past`` are rows of the past, by the reason for which they may be left.
     """
 
-    place: Place
+    place: RangeKey
     swept: SweptRange | None
     suspects: Sequence[Suspect]
     past: Mapping[Kind, Sequence[Suspect]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Sieve:
         self.systematic.begin(sweep)
         self.past.begin(sweep)
 
-    def take(self, pieces: Iterable[SweptPiece]) -> Mapping[Place, SweptRange]:
+    def take(self, pieces: Iterable[SweptPiece]) -> Mapping[RangeKey, SweptRange]:
         """Take in swept pieces; returns the ranges that are done now.
 
         Suspects handed over are durable then. Raises as the sink and the journal do.
@@ -132,7 +132,7 @@ class Sieve:
                 self.past.tell(reason, left)
         return self._sifted([*self._waiting, *map(WaitingPiece.of, some)], spreads)
 
-    def table_ended(self, table: str) -> Mapping[Place, SweptRange]:
+    def table_ended(self, table: str) -> Mapping[RangeKey, SweptRange]:
         """Decide what waits at the end of a table; returns the ranges that are done now."""
         spreads, told = {}, self.systematic
         for each in self._count.extents():
@@ -169,10 +169,10 @@ class Sieve:
         pieces: Iterable[WaitingPiece],
         spreads: Mapping[Pattern, Spread],
         few: Collection[Kind] = (),
-    ) -> Mapping[Place, SweptRange]:
+    ) -> Mapping[RangeKey, SweptRange]:
         """Hand over or keep suspects; rows of the past for ``few`` reasons are handed over."""
         handed_over: list[Suspect] = []
-        waiting, done = list[WaitingPiece](), dict[Place, SweptRange]()
+        waiting, done = list[WaitingPiece](), dict[RangeKey, SweptRange]()
         for piece in pieces:
             wait = list[Suspect]()
             for suspect in piece.suspects:

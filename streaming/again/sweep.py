@@ -24,7 +24,7 @@ from functools import partial
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
-from checkpoints.sweeps import AHEAD, Place, SweepRecord, Sweeps, SweptRange
+from checkpoints.sweeps import AHEAD, RangeKey, SweepRecord, Sweeps, SweptRange
 from reconcilers.declared.family import Family
 from reconcilers.declared.raw import raw_shape
 from reconcilers.rows.glance import can_expect
@@ -176,7 +176,7 @@ class Sweeper:
         self.sweeps.end(sweep, self.clock(), _outcome(found))
         return found
 
-    def _reads_ahead(self, done: Collection[Place]) -> bool:
+    def _reads_ahead(self, done: Collection[RangeKey]) -> bool:
         """Whether to read ahead: only before any range is done, and after a sweep of the truth.
 
         A sweep that is killed meanwhile does not repeat it, so that it ends even if killed often.

@@ -7,11 +7,11 @@ milliseconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from checkpoints.bookmarks import Place
+from checkpoints.bookmarks import OffsetRanges
 from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.capture.frontier import CANARY_TABLE, Canary, Echo, node_of
 from reconcilers.words.errors import Retryable
@@ -45,10 +45,6 @@ class KafkaRecord(Protocol):
         """Its value."""
 
 
-Ranges = Mapping[Place, tuple[int, int]]
-"""First offset, and the one after the last, by partition."""
-
-
 @dataclass(frozen=True, slots=True)
 class CanariesAlone:
     """Recognises slices that hold canaries only. ``records`` reads ranges of offsets.
@@ -57,12 +53,12 @@ class CanariesAlone:
     `streaming.topics.came_astray`.
     """
 
-    records: Callable[[Ranges], Iterable[KafkaRecord]]
+    records: Callable[[OffsetRanges], Iterable[KafkaRecord]]
     topic: str
     keyspace: str
     astray: Callable[[str, int, int, int], int]
 
-    def heard(self, ranges: Ranges) -> list[tuple[int, Echo]] | None:
+    def heard(self, ranges: OffsetRanges) -> list[tuple[int, Echo]] | None:
         """The canaries with their offsets; None if there is, or may be, anything else."""
         number = sum(end - begin for begin, end in ranges.values())
         if number > MOST or any(topic != self.topic for topic, _ in ranges):

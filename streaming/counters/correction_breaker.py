@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from reconcilers.limits.breakers import Breaker, Count
+from reconcilers.limits.breakers import Breaker, SliceCount
 from reconcilers.limits.ceiling import MINUTE
 from reconcilers.words.errors import Deferred
 from reconcilers.words.model import Micros
@@ -27,8 +27,8 @@ class CountedBreakers(Protocol):
     def recall(self) -> None:
         """Read from the journal which breakers are open."""
 
-    def count(self, count: Count) -> None:
-        """Count what is about to be written."""
+    def count(self, count: SliceCount) -> None:
+        """SliceCount what is about to be written."""
 
     def reason(self, breaker: Breaker) -> Waiting | None:
         """Why a breaker is open, None when it is closed."""
@@ -54,7 +54,7 @@ class CorrectionBreaker:
     _ask_at: float = float("-inf")
 
     def looked(self, outcome: str) -> None:
-        """Count a look at a counter if it was judged: the share is a share of these looks."""
+        """SliceCount a look at a counter if it was judged: the share is a share of these looks."""
         self._looks += outcome in JUDGED
 
     def why(self) -> Waiting | None:
@@ -66,7 +66,7 @@ class CorrectionBreaker:
 
     def admit_new(self, name: str) -> None:
         """Admit a correction by its name. Raises `Deferred` if it must not be sent."""
-        self._count(Count(name, self.clock(), max(self._looks, 1), suspects=1, removals=0))
+        self._count(SliceCount(name, self.clock(), max(self._looks, 1), suspects=1, removals=0))
 
     def admit_again(self, name: str) -> None:
         """Admit one that comes back, which counts for no share. Raises `Deferred` likewise."""
@@ -76,9 +76,9 @@ class CorrectionBreaker:
             told = f"of corrections that come back, {self.a_minute} a minute are sent"
             raise Deferred(Waiting(Wait.CEILING, told))
         self._again.append(now)
-        self._count(Count(name, now, self._looks, suspects=0, removals=0, again=1))
+        self._count(SliceCount(name, now, self._looks, suspects=0, removals=0, again=1))
 
-    def _count(self, count: Count) -> None:
+    def _count(self, count: SliceCount) -> None:
         self._looks = 0
         self.breakers.count(count)
         why = self.breakers.reason(Breaker.CORRECTIONS)

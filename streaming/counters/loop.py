@@ -17,7 +17,7 @@ from reconcilers.words.waiting import Waiting
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
-from streaming.counters.pending import PendingCounter
+from streaming.counters.pending_counter import PendingCounter
 from streaming.counters.progress import CounterProgress
 from streaming.counters.schedule import CounterScheduler
 

@@ -32,7 +32,7 @@ from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRow
 from streaming.counters.look_rules import LookRules
 from streaming.counters.observe import CounterObserver, WholeLook
-from streaming.counters.pending import PendingCounter, WaitingLook
+from streaming.counters.pending_counter import PendingCounter, WaitingLook
 
 CHECK_EVERY: Micros = 60_000_000
 """How often (µs) a look that waits is checked for nodes or tables that are gone."""

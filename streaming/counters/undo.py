@@ -27,7 +27,6 @@ from streaming.steps.undo import Undoing, Undone
 NOT_KNOWN = "whether the correction was applied is not known: it is looked at again automatically"
 AGAIN = "another correction, or an undo, was sent since"
 GONE = "there is no such counter any more"
-Clock = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ class CounterUndo:
     journal: Journal
     rounds: Rounds
     stopped: Callable[[Tally], str | None]
-    clock: Clock
+    clock: Callable[[], int]
 
     def plan(self, repair: Finding) -> tuple[AddToCounter, ...] | str:
         """What would be added, or why the undo is refused. Only reads."""

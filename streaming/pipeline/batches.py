@@ -16,7 +16,7 @@ from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PAUSES
-from streaming.pipeline.scheduled import ExpiredCells
+from streaming.pipeline.scheduled_looks import ExpiredCells
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.steps.outcome import Outcome

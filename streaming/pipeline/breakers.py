@@ -12,7 +12,7 @@ from reconcilers.limits.breakers import (
     Breaker,
     BreakerLimits,
     BreakerState,
-    Count,
+    SliceCount,
     after_batch,
 )
 from reconcilers.limits.ceiling import MINUTE
@@ -51,8 +51,8 @@ class BreakerWatch:
         """Whether any of its breakers is open."""
         return bool(self._state.opened)
 
-    def count(self, count: Count) -> None:
-        """Count a slice before it is admitted; its own count may open a breaker for it."""
+    def count(self, count: SliceCount) -> None:
+        """SliceCount a slice before it is admitted; its own count may open a breaker for it."""
         before = self._state
         after = after_batch(before, count, self.limits)
         for breaker in after.opened.keys() - before.opened.keys():

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from checkpoints.bookmarks import Place, Positions
-from checkpoints.failing import FailingSlice, FailingSlices
+from checkpoints.failing_slices import FailingSlice, FailingSlices
 from reconcilers.words.errors import Refused, Retryable
 from reconcilers.words.model import SECOND, Micros
 from streaming.pipeline.slices import Slice

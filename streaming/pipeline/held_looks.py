@@ -11,10 +11,8 @@ from itertools import islice
 from checkpoints.clock import to_micros
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.ceiling import Allowance
-from reconcilers.words.model import Kind, Slot
+from reconcilers.words.model import Kind, ProjectionSlot, Slot
 from streaming.pipeline.open_finding import OpenFinding
-
-Place = tuple[str, Slot]
 
 
 @dataclass(slots=True)
@@ -42,7 +40,7 @@ class HeldLooks:
                 known.add(finding.slot)
                 self._waiting[self._lane(finding)].append(finding)
 
-    def take(self, still_open: Callable[[Place], bool]) -> Iterator[Place]:
+    def take(self, still_open: Callable[[ProjectionSlot], bool]) -> Iterator[ProjectionSlot]:
         """The places that may come back now, in the order in which they were added."""
         for lane, waiting in self._waiting.items():
             allowed = self._allowance(lane)
@@ -52,7 +50,7 @@ class HeldLooks:
                 self._allowed[lane] = allowed.less(len(taken))
             yield from taken
 
-    def _emptied(self, waiting: deque[OpenFinding]) -> Iterator[Place]:
+    def _emptied(self, waiting: deque[OpenFinding]) -> Iterator[ProjectionSlot]:
         """Remove the queued places one by one, as the caller consumes them."""
         while waiting:
             first = waiting.popleft()

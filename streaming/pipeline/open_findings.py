@@ -17,7 +17,7 @@ from reconcilers.limits.ceiling import MINUTE
 from reconcilers.rows.finding import Action, Finding
 from reconcilers.sweep.lost_rows import COVERED, place_of
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import Kind, Micros, Slot, Suspect
+from reconcilers.words.model import Kind, Micros, ProjectionSlot, Slot, Suspect
 from reconcilers.words.waiting import RULES, Wait
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.report import (
@@ -26,7 +26,7 @@ from streaming.monitoring.report import (
     report_looks_again,
     report_reason,
 )
-from streaming.pipeline.held_looks import HeldLooks, Place
+from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_by_group import MessagesByGroup
 from streaming.pipeline.open_finding import OpenFinding
 from streaming.pipeline.open_index import OpenIndex
@@ -111,7 +111,7 @@ class OpenFindings:
         for finding in findings:
             self.index.look_at(finding, now + self.asked_again_after)
 
-    def _is_held(self, place: Place) -> bool:
+    def _is_held(self, place: ProjectionSlot) -> bool:
         found = self.index.at(*place)
         return found is not None and found.wait is not None
 
@@ -127,7 +127,7 @@ class OpenFindings:
         """Whether a finding is open at the suspect's slot."""
         return self.index.at(suspect.projection, suspect.slot) is not None
 
-    def on_hold(self, suspects: Iterable[Suspect]) -> set[Place]:
+    def on_hold(self, suspects: Iterable[Suspect]) -> set[ProjectionSlot]:
         """The places of suspects that a person has put on hold, read now. Raises `Retryable`."""
         slots: dict[str, list[Slot]] = defaultdict(list)
         for each in suspects:

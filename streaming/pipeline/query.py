@@ -21,8 +21,8 @@ from checkpoints.clock import now_micros
 from reconcilers.limits.gate import Admission
 from reconcilers.words.errors import SparkDied
 from reconcilers.words.model import Micros, Slot, Suspect, Wake, number_of
+from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.ranges import Ranges
-from streaming.pipeline.reading import RangeReader
 from streaming.pipeline.repair_task import RepairTask, repair_task
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.spark_errors import cause_of, is_of_a_record

@@ -12,12 +12,12 @@ from reconcilers.limits.gate import Admission
 from reconcilers.rows.finding import Action
 from reconcilers.words.model import Suspect
 from reconcilers.words.waiting import why_of
-from streaming.pipeline.scheduled import spread
+from streaming.pipeline.scheduled_looks import spread
 from streaming.pipeline.worker import Job
 from streaming.steps.outcome import Outcome
 from streaming.steps.permit import Permit
 
-Share = tuple[Admission, list[Suspect]]
+AdmittedSuspects = tuple[Admission, list[Suspect]]
 """Suspects, and what is admitted for them."""
 
 
@@ -25,7 +25,7 @@ def never() -> None:
     """No reason to stop: Spark itself ends a Spark task."""
 
 
-RepairTask = Callable[[Iterable[Share]], Iterator[Outcome]]
+RepairTask = Callable[[Iterable[AdmittedSuspects]], Iterator[Outcome]]
 
 
 def repair_task(job: Job, batch: str, stopping: Callable[[], str | None] = never) -> RepairTask:
@@ -37,7 +37,7 @@ def repair_task(job: Job, batch: str, stopping: Callable[[], str | None] = never
 
 
 def _repair_share(
-    job: Job, batch: str, stopping: Callable[[], str | None], shares: Iterable[Share]
+    job: Job, batch: str, stopping: Callable[[], str | None], shares: Iterable[AdmittedSuspects]
 ) -> Iterator[Outcome]:
     for admission, suspects in shares:
         permit = _permit(job, admission, stopping)

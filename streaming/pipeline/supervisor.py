@@ -17,7 +17,7 @@ from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.deaths import Deaths
-from streaming.pipeline.starting import StartingPoint
+from streaming.pipeline.starting_point import StartingPoint
 
 log = logging.getLogger("reconciler")
 

@@ -29,7 +29,7 @@ from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys
-from streaming.pipeline.scheduled import looks_after_expiry, spread
+from streaming.pipeline.scheduled_looks import looks_after_expiry, spread
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.glance import Glance

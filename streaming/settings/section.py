@@ -10,8 +10,7 @@ SECONDS = "seconds"
 """Marks a duration's unit, for docs/settings.md."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), SECONDS]
 MaybeSeconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False), SECONDS]
-Count = Annotated[int, Field(gt=0)]
-Share = Annotated[float, Field(gt=0, le=1)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
 
 
 class Section(BaseModel):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
-from streaming.settings.section import Count, Seconds, Section
+from streaming.settings.section import Seconds, Section
 
 KEYSPACE = "{keyspace}"
 
@@ -35,7 +35,7 @@ class CassandraSettings(Section):
         "SERIAL", description="of confirming reads and lightweight transactions: as James's own"
     )
     request_timeout: Seconds = Field(10.0, description="longest wait for one answer, seconds")
-    rows_per_second: Count = Field(
+    rows_per_second: PositiveInt = Field(
         50_000, description="most rows read per second and worker; protects production"
     )
     jmx_port: int = Field(
@@ -69,7 +69,7 @@ class KafkaSettings(Section):
     group: str = Field(
         "reconciler.{keyspace}", description="consumer group that offsets are committed to"
     )
-    max_offsets_per_batch: Count = Field(
+    max_offsets_per_batch: PositiveInt = Field(
         150_000, description="most records read in one batch, over all topics"
     )
 

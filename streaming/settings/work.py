@@ -9,13 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from reconcilers.declared.family import Projection
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from reconcilers.declared.tallies import MAILBOX_TALLIES, USER_TALLIES
 from reconcilers.declared.tally import Tally
-from streaming.settings.section import Count, MaybeSeconds, Seconds, Section, Share
+from streaming.settings.section import Fraction, MaybeSeconds, Seconds, Section
 
 LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)\])?")
 
@@ -45,7 +45,7 @@ class StreamSettings(Section):
     master: str = Field(
         "local[2]", description="Spark master: local[N] only, its processes are this host's"
     )
-    shuffle_partitions: Count = Field(2, description="tasks that share a look")
+    shuffle_partitions: PositiveInt = Field(2, description="tasks that share a look")
     jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
     driver_memory: str = Field("1g", description="heap of the Spark driver")
     restart_backoff_max: Seconds = Field(
@@ -85,20 +85,20 @@ class RepairSettings(Section):
         tuple(each.name for each in MESSAGE_PROJECTIONS),
         description="what is kept true; messages always is",
     )
-    attempts: Count = Field(3, description="repairs of one difference before it is stuck")
+    attempts: PositiveInt = Field(3, description="repairs of one difference before it is stuck")
     re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
     recheck_interval: Seconds = Field(
         600.0, description="findings that wait are looked at again after"
     )
-    empty_truth_min_rows: Count = Field(
+    empty_truth_min_rows: PositiveInt = Field(
         10, description="mailboxes of this size without any truth are held for a person"
     )
-    suspects_per_minute: Count = Field(1000, description="breaker: most suspects a minute")
-    suspect_share: Share = Field(0.05, description="breaker: largest share of suspects")
-    removals_per_minute: Count = Field(100, description="breaker: most removals a minute")
-    removal_share: Share = Field(0.01, description="breaker: largest share of removals")
-    share_min_keys: Count = Field(1000, description="the shares count from so many keys on")
-    writes_per_minute: Count = Field(
+    suspects_per_minute: PositiveInt = Field(1000, description="breaker: most suspects a minute")
+    suspect_share: Fraction = Field(0.05, description="breaker: largest share of suspects")
+    removals_per_minute: PositiveInt = Field(100, description="breaker: most removals a minute")
+    removal_share: Fraction = Field(0.01, description="breaker: largest share of removals")
+    share_min_keys: PositiveInt = Field(1000, description="the shares count from so many keys on")
+    writes_per_minute: PositiveInt = Field(
         2000, description="most repairs a minute; those above are held for a later minute"
     )
     only_pilot: bool = Field(
@@ -108,7 +108,7 @@ class RepairSettings(Section):
     allow_unsafe_settings: bool = Field(
         False, description="repair even with settings that take a guard away; for tests"
     )
-    log_days: Count = Field(90, description="how long the log (and so undo) is kept, days")
+    log_days: PositiveInt = Field(90, description="how long the log (and so undo) is kept, days")
 
     @field_validator("projections")
     @classmethod
@@ -143,25 +143,33 @@ class TallySettings(Section):
         description="James updates a quota within it, after the truth: longer than the longest"
         " backlog of his event bus; a quota that has not stood still for so long is not corrected",
     )
-    looks: Count = Field(3, description="K: looks on one side, a delay apart, before a correction")
-    chunk: Count = Field(
+    looks: PositiveInt = Field(
+        3, description="K: looks on one side, a delay apart, before a correction"
+    )
+    chunk: PositiveInt = Field(
         1000, description="UIDs counted together; if it changes, all are counted again"
     )
-    rows_per_second: Count = Field(5_000, description="most rows read per second to be counted")
+    rows_per_second: PositiveInt = Field(
+        5_000, description="most rows read per second to be counted"
+    )
     after_outage: Seconds = Field(
         600.0, description="no correction while a node is down, nor this long after"
     )
-    correction_max_messages: Count = Field(
+    correction_max_messages: PositiveInt = Field(
         1_000, description="a counter that is wrong by more waits for a person, messages"
     )
-    correction_max_octets: Count = Field(
+    correction_max_octets: PositiveInt = Field(
         100_000_000, description="the same for the size of a quota, octets"
     )
-    corrections_per_minute: Count = Field(60, description="breaker: most corrections a minute")
-    correction_share: Share = Field(
+    corrections_per_minute: PositiveInt = Field(
+        60, description="breaker: most corrections a minute"
+    )
+    correction_share: Fraction = Field(
         0.05, description="breaker: largest share of corrections among the counters looked at"
     )
-    share_min_looks: Count = Field(1000, description="that share counts from so many looks on")
+    share_min_looks: PositiveInt = Field(
+        1000, description="that share counts from so many looks on"
+    )
 
     @field_validator("projections")
     @classmethod
@@ -172,8 +180,12 @@ class TallySettings(Section):
 class SweepSettings(Section):
     """Full comparisons: `reconcile sweep`."""
 
-    ranges: Count = Field(512, description="ranges of tokens of each table: the unit of resuming")
-    rows_per_second: Count = Field(5_000, description="most rows read per second, all together")
+    ranges: PositiveInt = Field(
+        512, description="ranges of tokens of each table: the unit of resuming"
+    )
+    rows_per_second: PositiveInt = Field(
+        5_000, description="most rows read per second, all together"
+    )
     when_needed: bool = Field(
         default=True,
         description="the stream sweeps automatically after its first start, and after each loss",

@@ -36,7 +36,7 @@ from reconcilers.words.model import (
 from reconcilers.words.waiting import Waiting
 from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer, Unreadable
-from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.confirmed_suspect import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.own_deletes import RememberedWrites
 from streaming.steps.parking import Parking

@@ -14,7 +14,7 @@ from reconcilers.rows.deletes import Deletes, RowDeletes
 from reconcilers.rows.memory import Entry
 from reconcilers.rows.plan import Plan, plan
 from reconcilers.words.model import KeyValue, LookAgain, Repair, Report, Slot, Suspect, Verdict
-from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.confirmed_suspect import ConfirmedSuspect
 from streaming.steps.examine import Examiner
 
 

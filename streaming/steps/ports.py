@@ -14,7 +14,7 @@ from reconcilers.declared.writes import Write
 from reconcilers.words.model import KeyValue, Row, Slot, Value
 from reconcilers.words.tokens import TokenRange
 
-Listed = tuple[Slot, KeyValue | None]
+SourcedSlot = tuple[Slot, KeyValue | None]
 """A slot of a projection, and the source that its row names."""
 
 
@@ -35,12 +35,12 @@ class ProjectionTables(Protocol):
 class GroupTables(TruthTables, Protocol):
     """Reads of a whole group (a mailbox)."""
 
-    def slots_of_group(self, projection: Projection, group: KeyValue) -> Iterable[Listed]:
+    def slots_of_group(self, projection: Projection, group: KeyValue) -> Iterable[SourcedSlot]:
         """Every slot of a group in the projection, with the source its row names."""
 
     def some_slots(
         self, projection: Projection, group: KeyValue, most: int, first: KeyValue | None
-    ) -> Iterable[Listed]:
+    ) -> Iterable[SourcedSlot]:
         """At most ``most`` slots from ``first`` of the second key column on; None: the last."""
 
 

@@ -12,7 +12,7 @@ from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.rows.refusal import Refusal
 from reconcilers.words.model import Kind, Micros, Report
 from reconcilers.words.waiting import RULES, Wait
-from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.confirmed_suspect import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 
 LONGEST: Micros = 30 * 24 * HOUR

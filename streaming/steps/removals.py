@@ -22,7 +22,7 @@ from itertools import islice
 from checkpoints.journal import Journal
 from reconcilers.declared.family import Family, Projection
 from reconcilers.words.model import KeyValue, Kind, Slot
-from streaming.steps.ports import GroupTables, Listed
+from streaming.steps.ports import GroupTables, SourcedSlot
 
 IDS_A_READ = 100
 EXAMINED = 1000
@@ -61,7 +61,9 @@ class Removals:
             return self._has_most(first, group)
         return all(self._has_most(part, group) for part in self._parts(group, first))
 
-    def _parts(self, group: KeyValue, first: Sequence[Listed]) -> Iterator[Sequence[Listed]]:
+    def _parts(
+        self, group: KeyValue, first: Sequence[SourcedSlot]
+    ) -> Iterator[Sequence[SourcedSlot]]:
         """Parts of a large group, the newest rows first: a restored truth lacks those."""
         size = max(EXAMINED // PARTS, 2 * self.empty_truth_min_rows)
         some = self.tables.some_slots
@@ -74,7 +76,7 @@ class Removals:
         for begin in between(begins, ends, PARTS - 2):
             yield list(some(self.projection, group, size, begin))
 
-    def _has_most(self, rows: Sequence[Listed], group: KeyValue) -> bool:
+    def _has_most(self, rows: Sequence[SourcedSlot], group: KeyValue) -> bool:
         """Whether few of these rows have lost their truth, or no more than still have it."""
         sources = [source for _, source in rows if source is not None]
         have = 0

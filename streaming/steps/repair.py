@@ -19,7 +19,7 @@ from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.words.errors import Refused
 from reconcilers.words.model import Kind, Micros, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.steps.confirmed import ConfirmedSuspect
+from streaming.steps.confirmed_suspect import ConfirmedSuspect
 from streaming.steps.outcome import Outcome
 from streaming.steps.parking import REFUSES, Parking
 from streaming.steps.ports import WriteTables

@@ -1,4 +1,4 @@
-"""Elements that mailboxes collect in one row, and that their messages have; only reads."""
+"""frozenset[str] that mailboxes collect in one row, and that their messages have; only reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from reconcilers.declared.family import Family, Projection
 from streaming.settings import CassandraSettings
 from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.statement_cache import StatementCache
-
-Elements = frozenset[str]
 
 
 class CollectedFlags:
@@ -29,14 +27,14 @@ class CollectedFlags:
         self._column = str(projection.collects)
         self._pace = RateLimiter(settings.rows_per_second)
 
-    def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, Elements]]:
+    def rows(self, mailboxid: UUID | None) -> Iterator[tuple[UUID, frozenset[str]]]:
         """The elements of one mailbox, or of each (None). Raises `Refused`, `Unreachable`."""
         (mailbox,) = self._projection.key
         query = f"SELECT {mailbox}, {self._column} FROM {self._table(self._projection)}"
         for row in self._read(query, mailbox, mailboxid):
             yield row[mailbox], frozenset(row[self._column] or ())
 
-    def in_use(self, mailboxid: UUID) -> Elements:
+    def in_use(self, mailboxid: UUID) -> frozenset[str]:
         """The elements of all messages that a mailbox lists now; reads the whole mailbox."""
         found = set[str]()
         query = f"SELECT {self._column} FROM {self._table(self._first)}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
-from checkpoints.bookmarks import Place
+from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.errors import Unreachable
 from streaming.settings import KafkaSettings
 from streaming.topics.record import Record
@@ -26,7 +26,7 @@ class FewRecords:
         self._settings = settings
         self._consumer: KafkaConsumer | None = None
 
-    def read(self, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[Record]:
+    def read(self, ranges: OffsetRanges) -> Iterator[Record]:
         """The records of these ranges: first offset, and the one after the last, by partition.
 
         Raises `Unreachable` unless all arrive within `WITHIN`.
@@ -46,7 +46,7 @@ class FewRecords:
         return self._consumer
 
     @staticmethod
-    def _read(consumer: KafkaConsumer, ranges: Mapping[Place, tuple[int, int]]) -> Iterator[Record]:
+    def _read(consumer: KafkaConsumer, ranges: OffsetRanges) -> Iterator[Record]:
         ends = {TopicPartition(*place): end for place, (_, end) in ranges.items()}
         consumer.assign(list(ends))
         for place, (begin, _) in ranges.items():

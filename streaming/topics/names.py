@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from checkpoints.bookmarks import Place, nested
+from checkpoints.bookmarks import OffsetRanges, nested
 from streaming.settings import KafkaSettings, Mode
 
 
@@ -28,9 +28,7 @@ def stream_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, 
     }
 
 
-def batch_options(
-    settings: KafkaSettings, ranges: Mapping[Place, tuple[int, int]]
-) -> dict[str, str]:
+def batch_options(settings: KafkaSettings, ranges: OffsetRanges) -> dict[str, str]:
     """Options of a batch read of these ranges: first offset, and the one after the last.
 
     Nothing is committed to its group, which is not the operator's. Spark needs it to keep its

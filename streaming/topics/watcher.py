@@ -29,7 +29,7 @@ log = logging.getLogger("reconciler")
 
 T = TypeVar("T")
 
-Ask = Callable[[list[TopicPartition]], dict[TopicPartition, int]]
+AskOffsets = Callable[[list[TopicPartition]], dict[TopicPartition, int]]
 
 NO_ID = "00000000-0000-0000-0000-000000000000"
 """The id of a topic if the broker has no ids, or does not know the topic right now."""
@@ -271,7 +271,7 @@ class Watcher:
                     before.close()
             time.sleep(0.2)
 
-    def _of_topics(self, topics: Iterable[str], ask: Ask) -> dict[str, dict[int, int]]:
+    def _of_topics(self, topics: Iterable[str], ask: AskOffsets) -> dict[str, dict[int, int]]:
         partitions = [
             TopicPartition(topic, number) for topic in topics for number in self.partitions(topic)
         ]
@@ -284,7 +284,7 @@ class Watcher:
         return found
 
 
-def _positions(ask: Ask, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+def _positions(ask: AskOffsets, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
     """The answer of a consumer's ``end_offsets`` or ``beginning_offsets``.
 
     The client raises `KeyError` for a partition without a known leader; this raises `Unreachable`.

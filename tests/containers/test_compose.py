@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from deploy import captured
+from deploy import wake_tables
 from streaming import settings
 from tests.containers import stack as containers
 from tests.endpoints import Endpoints
@@ -210,4 +210,4 @@ def test_the_pages_are_scraped_where_the_reconciler_listens() -> None:
 def test_all_tables_that_prepare_makes_can_be_captured() -> None:
     from deploy.mailserver import james
 
-    assert {*captured.TABLES} == {*james.cdc_tables()}
+    assert {*wake_tables.TABLES} == {*james.cdc_tables()}

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from deploy.embedded.templates import render
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 
 pytestmark = pytest.mark.containers
 

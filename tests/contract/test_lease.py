@@ -10,7 +10,7 @@ import pytest
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease, LeaseStore
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 from reconcilers.words.errors import AlreadyRunning, Unreachable
 from tests.fakes.checkpoints.lease import MemoryLease
 

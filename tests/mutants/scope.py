@@ -50,7 +50,7 @@ PARTS = (
             "streaming/commands/arguments/finding_filter.py",
             "streaming/commands/person/findings.py",
             "streaming/commands/person/undo.py",
-            "streaming/commands/person/listing.py",
+            "streaming/commands/person/finding_formats.py",
             "streaming/tables/cql.py",
             "streaming/tables/rate_limit.py",
         ),

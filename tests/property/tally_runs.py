@@ -29,11 +29,11 @@ from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import ChangedMailboxes, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
-from streaming.counters.pending import PendingCounter, WaitingLook
+from streaming.counters.pending_counter import PendingCounter, WaitingLook
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
-from streaming.counters.unmarked import LossRules, WatchedTallies
+from streaming.counters.unmarked_changes import LossRules, WatchedTallies
 from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking

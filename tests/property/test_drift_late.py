@@ -14,7 +14,7 @@ from reconcilers.words.model import Micros
 from streaming.counters import count as count_module
 from streaming.counters import recount as recount_module
 from streaming.counters.look_rules import LookRules
-from streaming.counters.unmarked import WatchedTallies
+from streaming.counters.unmarked_changes import WatchedTallies
 from tests.property.mail import SECOND
 from tests.property.seeded import assert_met
 from tests.property.tally_runs import K, Run

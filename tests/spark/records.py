@@ -13,7 +13,7 @@ from reconcilers.words.model import Wake
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
-from streaming.topics.publishing import suspect_record
+from streaming.topics.publish import suspect_record
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.apache_james.suspects"
 TOPIC, CANARIES = "james", "reconciler_canary"

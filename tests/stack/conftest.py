@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 from cassandra.cluster import Session
 
-from deploy import captured
+from deploy import wake_tables
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.spec import CassandraRelease
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
@@ -151,7 +151,7 @@ def own_stack(
     release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
     """A stack of the module's own, whose servers it may stop, and add others to."""
-    wanted = Wanted(release=release, tables=captured.TABLES, schema=captured.SCHEMA)
+    wanted = Wanted(release=release, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
     with Stack(tmp_path_factory.mktemp("own"), wanted) as started:
         yield started
 

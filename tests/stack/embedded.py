@@ -15,13 +15,13 @@ def running_embedded(
     data: Path, release: CassandraRelease, caches: Caches, overlays: tuple[str, ...]
 ) -> Iterator[Running]:
     """Start Cassandra, Kafka and the agent under `data`; no process of theirs is left behind."""
-    from deploy import captured
+    from deploy import wake_tables
     from deploy.embedded import Stack, Wanted
 
     wanted = Wanted(
         release=release,
-        tables=captured.TABLES,
-        schema=captured.SCHEMA,
+        tables=wake_tables.TABLES,
+        schema=wake_tables.SCHEMA,
         caches=caches,
         overlays=overlays,
     )
@@ -32,10 +32,12 @@ def running_embedded(
 @contextmanager
 def running_with_passwords(data: Path) -> Iterator[Endpoints]:
     """The same with authentication, roles and an audit log; the admin is Cassandra's own."""
-    from deploy import captured
+    from deploy import wake_tables
     from deploy.embedded import ADMIN, Stack, Wanted
 
-    with Stack(data, Wanted(admin=ADMIN, tables=captured.TABLES, schema=captured.SCHEMA)) as stack:
+    with Stack(
+        data, Wanted(admin=ADMIN, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
+    ) as stack:
         yield Endpoints.of(stack.describe())
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from cassandra.cluster import Session
 
 from deploy.mailserver.faults import Fault, FaultKind, Faults
-from deploy.mailserver.history import CounterWrite, Write
+from deploy.mailserver.history import CounterWrite, MailWrite
 from deploy.mailserver.mail import Message, Numbers
 from deploy.mailserver.mailbag import random_change, random_content, random_flags
 from deploy.mailserver.mailserver import MailServer, MessageGoneError
@@ -46,7 +46,7 @@ class Fire(Faults):
         super().__init__()
         self._chance = random.Random(self.seed)
 
-    def meet(self, write: Write) -> Fault | None:
+    def meet(self, write: MailWrite) -> Fault | None:
         """A fault for a counter update now and then; none for anything else."""
         if not isinstance(write, CounterWrite):
             return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 from tests.endpoints import Endpoints
 
 DELAY, WINDOW = 3, 2

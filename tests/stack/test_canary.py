@@ -18,7 +18,7 @@ import pytest
 from cassandra.cluster import Session
 
 from deploy.embedded import Stack
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 from streaming.tables import canary_schema
 from tests.endpoints import Running
 from tests.stack.conftest import LATEST, TALLIES, a_scene

@@ -20,7 +20,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient
 
 from deploy.embedded import ADMIN, Stack, Wanted, open_session, topics
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 from tests.stack.embedded import processes_of
 from tests.stack.scenes import Answer
 

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from cassandra.cluster import NoHostAvailable, Session
 
-from deploy import captured
+from deploy import wake_tables
 from deploy.embedded import Stack, Wanted
 from tests.endpoints import Endpoints
 from tests.stack.reconnecting import reconnecting
@@ -33,7 +33,8 @@ SERVERS = {
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(
-        tmp_path_factory.mktemp("outages"), Wanted(tables=captured.TABLES, schema=captured.SCHEMA)
+        tmp_path_factory.mktemp("outages"),
+        Wanted(tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
     ) as started:
         yield started
 

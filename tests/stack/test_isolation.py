@@ -24,7 +24,7 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
-from deploy import captured
+from deploy import wake_tables
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
@@ -159,7 +159,7 @@ class Journal:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(
         tmp_path_factory.mktemp("isolation"),
-        Wanted(admin=ADMIN, tables=captured.TABLES, schema=captured.SCHEMA),
+        Wanted(admin=ADMIN, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
     ) as started:
         yield started
 

@@ -16,7 +16,7 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.query import BatchStatement, BatchType
 
-from deploy import captured
+from deploy import wake_tables
 from deploy.embedded import Stack, Wanted
 from streaming.tables import canary_schema
 from tests.endpoints import Endpoints
@@ -124,7 +124,7 @@ def test_what_was_written_before_a_canary_comes_before_it(
 
 @pytest.mark.long(part="capture")
 def test_so_it_does_on_cassandra_4_1(tmp_path: Path) -> None:
-    wanted = Wanted(release="4.1", tables=captured.TABLES, schema=captured.SCHEMA)
+    wanted = Wanted(release="4.1", tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
     with (
         Stack(tmp_path / "stack", wanted) as older,
         session_at("127.0.0.1", older.cassandra_port) as session,

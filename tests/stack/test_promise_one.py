@@ -13,7 +13,7 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
-from deploy import captured
+from deploy import wake_tables
 from deploy.embedded import ADMIN, Stack, Wanted
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.key import WHOLE_TABLE
@@ -35,7 +35,7 @@ TABLE = re.compile(r"\|ks:(?P<keyspace>\w+)\|scope:(?P<table>\w+)\|")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(
         tmp_path_factory.mktemp("guarded"),
-        Wanted(admin=ADMIN, tables=captured.TABLES, schema=captured.SCHEMA),
+        Wanted(admin=ADMIN, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
     ) as started:
         yield started
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from deploy import captured
+from deploy import wake_tables
 from deploy.comparison.full_comparison import full_comparison
-from deploy.demo.planted import plant_repaired
+from deploy.demo.oddities import plant_repaired
 from deploy.demo.planter import Planter
 from deploy.embedded import Stack, Wanted
 from deploy.mailserver.james import create_schema
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.stack
 @pytest.fixture
 def older(tmp_path: Path) -> Iterator[Stack]:
     with Stack(
-        tmp_path / "stack", Wanted(release="4.1", tables=captured.TABLES, schema=captured.SCHEMA)
+        tmp_path / "stack",
+        Wanted(release="4.1", tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
     ) as stack:
         yield stack
 

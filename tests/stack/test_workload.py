@@ -9,13 +9,13 @@ from cassandra.cluster import Session
 from deploy.comparison.full_comparison import differences, full_comparison, message_differences
 from deploy.comparison.messages import DifferenceKind, Mismatch
 from deploy.comparison.snapshot import read_whole
-from deploy.demo.planted import plant_repaired, plant_reported
+from deploy.demo.oddities import plant_repaired, plant_reported
 from deploy.demo.planter import Planter
 from deploy.demo.verdict import Exhibits, beside_reported_rows
 from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
 from deploy.mailserver.filler import fill, touch
-from deploy.mailserver.history import MESSAGES, Place
+from deploy.mailserver.history import MESSAGES, RowPlace
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, INDEX_PROJECTIONS
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import HEALED, VERIFIED, Ledger, held_rows
@@ -56,7 +56,7 @@ def found(session: Session, keyspace: str) -> list[Mismatch]:
     return list(full_comparison(session, keyspace))
 
 
-def wrong_places(session: Session, keyspace: str, ledger: Ledger) -> set[Place]:
+def wrong_places(session: Session, keyspace: str, ledger: Ledger) -> set[RowPlace]:
     """What the comparison finds, which must be what the ledger expects."""
     tables = read_whole(session, keyspace)
     wrong = {difference.place for difference in differences(tables)}
@@ -64,7 +64,7 @@ def wrong_places(session: Session, keyspace: str, ledger: Ledger) -> set[Place]:
     return wrong
 
 
-def unhealed(ledger: Ledger) -> set[Place]:
+def unhealed(ledger: Ledger) -> set[RowPlace]:
     entries = ledger.entries()
     return {place for entry in entries if HEALED not in entry.accepts for place in entry.places}
 

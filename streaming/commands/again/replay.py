@@ -36,7 +36,7 @@ from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.pipeline.session import spark_session
-from streaming.pipeline.starting import COMPARE, other_than
+from streaming.pipeline.starting_point import COMPARE, other_than
 from streaming.pipeline.worker import Job
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of

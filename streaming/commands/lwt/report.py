@@ -26,7 +26,7 @@ from streaming.tables.node_metrics import COMPACTIONS, NodeMetrics, node_metrics
 MINUTE = "1m"
 ASKED_AGAIN_AFTER = 0.5
 """Seconds."""
-Ask = Callable[[JmxLogin], NodeBeans]
+AskNode = Callable[[JmxLogin], NodeBeans]
 """Reads one node over JMX. Raises `ReconcilerError`."""
 
 
@@ -109,7 +109,7 @@ def _cost(before: Snapshots, after: Snapshots, copies: Mapping[str, int]) -> Cos
 class Beans:
     """Asks nodes over JMX. Each answer names its node."""
 
-    def __init__(self, ask: Ask, settings: CassandraSettings, places: list[str]) -> None:
+    def __init__(self, ask: AskNode, settings: CassandraSettings, places: list[str]) -> None:
         """``places`` (HOST:PORT) are asked; without any, each node at its own address."""
         self._ask = ask
         self._settings = settings
@@ -235,7 +235,7 @@ def _shown(metrics: NodeMetrics, settings: Settings) -> Shown:
 
 
 @contextmanager
-def asking(patience: float) -> Iterator[Ask]:
+def asking(patience: float) -> Iterator[AskNode]:
     """Reads a node by a JVM of ours, within ``patience`` (s).
 
     Raises `Misconfigured` without Java.

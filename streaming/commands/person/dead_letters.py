@@ -12,7 +12,7 @@ import json
 from contextlib import closing
 from dataclasses import dataclass
 
-from streaming.pipeline.starting import COMPARE
+from streaming.pipeline.starting_point import COMPARE
 from streaming.settings import KafkaSettings, Settings
 from streaming.topics import Record, Watcher, publish_again
 
@@ -20,7 +20,7 @@ AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LetterOrigin:
     """The place of a letter's record, and why it became a letter."""
 
     topic: str
@@ -87,7 +87,7 @@ class DeadLetters:
         print(f"{'would be retried' if self.dry_run else 'retried'}  {place}")
         return True
 
-    def _record(self, place: Place) -> Record | None:
+    def _record(self, place: LetterOrigin) -> Record | None:
         """The record of a letter, None if it is gone."""
         if self.watcher.missing([place.topic]):
             return None
@@ -104,11 +104,11 @@ def group_of(group: str) -> str:
     return f"{group}.dead-letters"
 
 
-def place_of(letter: Record) -> Place | None:
+def place_of(letter: Record) -> LetterOrigin | None:
     """The place that a letter names; None if it is no letter of ours."""
     try:
         told = json.loads(letter.value or b"")
-        return Place(
+        return LetterOrigin(
             str(told["topic"]), int(told["partition"]), int(told["offset"]), str(told["reason"])
         )
     except (ValueError, KeyError, TypeError):

@@ -25,7 +25,7 @@ from streaming.commands.arguments.finding_filter import FindingFilter, add_filte
 from streaming.commands.arguments.times import day_of
 from streaming.commands.person.dead_letters import retry as retry_dead_letters
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
-from streaming.commands.person.listing import FORMATS
+from streaming.commands.person.finding_formats import FORMATS
 from streaming.commands.person.members import members
 from streaming.commands.person.orders import Orders, add_orders
 from streaming.commands.person.undo import undo_desk

@@ -32,7 +32,7 @@ from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
-from streaming.counters.unmarked import LossRules, WatchedTallies
+from streaming.counters.unmarked_changes import LossRules, WatchedTallies
 from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import UNKNOWN_NODE, Metrics
 from streaming.monitoring.nodes import NodesWatch

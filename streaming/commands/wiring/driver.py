@@ -37,10 +37,10 @@ from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.ranges import Ranges
-from streaming.pipeline.scheduled import ExpiredCells
+from streaming.pipeline.scheduled_looks import ExpiredCells
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_files import CheckpointFolder
-from streaming.pipeline.starting import OtherStream, StartingPoint
+from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.pipeline.temporary import sparks_folders
 from streaming.settings import Mode, RepairSettings, Settings

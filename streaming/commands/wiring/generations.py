@@ -15,7 +15,7 @@ from reconcilers.words.errors import Overloaded
 from reconcilers.words.model import Micros
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.commands.wiring.stream_names import StreamNames
-from streaming.pipeline.growing import GrowingKeyspace
+from streaming.pipeline.growing_keyspace import GrowingKeyspace
 from streaming.settings import Mode, Settings
 from streaming.steps.own_keyspace import OwnKeyspace
 from streaming.tables.own_keyspace import OwnStores, end_memory

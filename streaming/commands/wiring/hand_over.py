@@ -14,9 +14,9 @@ from checkpoints.cassandra import (
     Store,
 )
 from checkpoints.clock import now_micros, to_micros, to_seconds
-from checkpoints.failing import FailingSlices
-from reconcilers.words.model import Micros
-from streaming.again.hand_over import HandOver, LiveStream, Place, SuspectPace
+from checkpoints.failing_slices import FailingSlices
+from reconcilers.words.model import Micros, ProjectionSlot
+from streaming.again.hand_over import HandOver, LiveStream, SuspectPace
 from streaming.again.sweep import Interrupted
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.commands.wiring.unsettled_events import unsettled
@@ -65,14 +65,17 @@ def _ends(watcher: Watcher, topic: str) -> Positions:
 
 
 def waiting(
-    watcher: Watcher, topic: str, newest: Callable[[], Bookmark | None], places: Collection[Place]
-) -> set[Place]:
+    watcher: Watcher,
+    topic: str,
+    newest: Callable[[], Bookmark | None],
+    places: Collection[ProjectionSlot],
+) -> set[ProjectionSlot]:
     """The places whose suspects are in the topic and not settled yet."""
-    wanted: dict[tuple[str, bytes | None], Place] = {
+    wanted: dict[tuple[str, bytes | None], ProjectionSlot] = {
         (name, suspect_key(slot.key)): (name, slot) for name, slot in places
     }
     names = {name for name, _ in places}
-    found: set[Place] = set()
+    found: set[ProjectionSlot] = set()
     for place, (begin, end) in unsettled(watcher, [topic], newest()).items():
         for record in watcher.records(*place, begin, end):
             named = projection_of(record)

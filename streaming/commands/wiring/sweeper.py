@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from checkpoints.cassandra import CassandraLostRows, CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
-from streaming.again.compared import Compared
+from streaming.again.fingerprints import KeptFingerprints
 from streaming.again.hand_over import HandOver
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
@@ -91,6 +91,6 @@ def _sieve(job: Job, store: Store, sink: HandOver) -> Sieve:
     return Sieve(job.family, sink, Systematic(told), past)
 
 
-def _fingerprints(folder: Path, name: str, settings: Settings) -> Compared:
+def _fingerprints(folder: Path, name: str, settings: Settings) -> KeptFingerprints:
     (folder / name).mkdir()
-    return Compared(folder / name, settings.sweep.ranges)
+    return KeptFingerprints(folder / name, settings.sweep.ranges)

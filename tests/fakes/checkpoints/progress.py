@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from checkpoints.bookmarks import Bookmark, after
 from checkpoints.clock import now_micros
-from checkpoints.failing import FailingSlice
+from checkpoints.failing_slices import FailingSlice
 from reconcilers.words.model import Micros
 
 
@@ -49,7 +49,7 @@ class MemoryBookmarks:
 
 
 class MemoryFailingSlices:
-    """`checkpoints.failing.FailingSlices` in a dictionary."""
+    """`checkpoints.failing_slices.FailingSlices` in a dictionary."""
 
     def __init__(self) -> None:
         self._of: dict[str, FailingSlice] = {}

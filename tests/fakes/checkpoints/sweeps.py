@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from checkpoints.sweeps import Place, SweepRecord, SweptRange
+from checkpoints.sweeps import RangeKey, SweepRecord, SweptRange
 from reconcilers.words.model import Micros
 
 
@@ -14,7 +14,7 @@ class MemorySweeps:
 
     def __init__(self) -> None:
         self._all: dict[Micros, SweepRecord] = {}
-        self._ranges: dict[Micros, dict[Place, SweptRange]] = {}
+        self._ranges: dict[Micros, dict[RangeKey, SweptRange]] = {}
 
     def begin(self, sweep: SweepRecord) -> None:
         """Keep it; once more is the same."""
@@ -24,11 +24,11 @@ class MemorySweeps:
         """The newest first."""
         return tuple(self._all[at] for at in sorted(self._all, reverse=True))
 
-    def swept(self, sweep: SweepRecord, ranges: Mapping[Place, SweptRange]) -> None:
+    def swept(self, sweep: SweepRecord, ranges: Mapping[RangeKey, SweptRange]) -> None:
         """These are done."""
         self._ranges.setdefault(sweep.began_at, {}).update(ranges)
 
-    def ranges(self, sweep: SweepRecord) -> dict[Place, SweptRange]:
+    def ranges(self, sweep: SweepRecord) -> dict[RangeKey, SweptRange]:
         """Those that are done."""
         return dict(self._ranges.get(sweep.began_at, {}))
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from checkpoints.bookmarks import OffsetRanges
 from reconcilers.capture.frontier import Canary, Echo
 from reconcilers.words.errors import Unreachable
-from streaming.canary.alone import MOST, NUMBERS, CanariesAlone, Ranges
+from streaming.canary.alone import MOST, NUMBERS, CanariesAlone
 from streaming.topics import Record, came_astray
 
 TOPIC, KEYSPACE = "james", "reconciler_canary"
-RANGE: Ranges = {(TOPIC, 0): (5, 7)}
+RANGE: OffsetRanges = {(TOPIC, 0): (5, 7)}
 
 
 CELLS = {
@@ -37,9 +38,9 @@ def canary(offset: int = 5, **changes: Any) -> Record:
 
 
 def heard(
-    *records: Record, ranges: Ranges = RANGE, fails: bool = False
+    *records: Record, ranges: OffsetRanges = RANGE, fails: bool = False
 ) -> list[tuple[int, Echo]] | None:
-    def read(asked: Ranges) -> Iterator[Record]:
+    def read(asked: OffsetRanges) -> Iterator[Record]:
         assert asked == ranges
         yield from records
         if fails:
@@ -88,7 +89,7 @@ def test_where_not_all_records_came_they_are_left_to_the_workers() -> None:
     assert heard(canary(5), canary(6), fails=True) is None
 
 
-def nothing(_ranges: Ranges) -> Iterable[Record]:
+def nothing(_ranges: OffsetRanges) -> Iterable[Record]:
     raise AssertionError("is not read at all")
 
 
@@ -101,7 +102,7 @@ def nothing(_ranges: Ranges) -> Iterable[Record]:
     ],
     ids=["large", "large together", "with keys to look at again"],
 )
-def test_a_large_slice_or_one_of_other_topics_is_not_read(ranges: Ranges) -> None:
+def test_a_large_slice_or_one_of_other_topics_is_not_read(ranges: OffsetRanges) -> None:
     assert CanariesAlone(nothing, TOPIC, KEYSPACE, came_astray).heard(ranges) is None
 
 

@@ -28,7 +28,7 @@ from streaming.commands.arguments import finding_filter, times
 from streaming.commands.arguments.finding_filter import FindingFilter
 from streaming.commands.person import findings as command
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
-from streaming.commands.person.listing import as_csv, as_table
+from streaming.commands.person.finding_formats import as_csv, as_table
 from streaming.commands.person.orders import Orders
 from tests.builders.counters import OF_MAILBOX
 from tests.builders.found import finding_of

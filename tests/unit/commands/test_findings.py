@@ -20,7 +20,7 @@ from reconcilers.words.model import Kind, Slot, Wake
 from streaming.commands.arguments.finding_filter import FindingFilter
 from streaming.commands.person.dead_letters import place_of
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
-from streaming.commands.person.listing import FORMATS, as_csv, as_json_lines, as_table
+from streaming.commands.person.finding_formats import FORMATS, as_csv, as_json_lines, as_table
 from streaming.commands.person.orders import Orders
 from streaming.topics import Record
 from tests.builders.slots import mailbox_of, uid_of

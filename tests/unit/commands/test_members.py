@@ -11,7 +11,7 @@ from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Slot
 from streaming.commands.arguments.finding_filter import FindingFilter
-from streaming.commands.person.listing import FORMATS
+from streaming.commands.person.finding_formats import FORMATS
 from streaming.commands.person.members import members
 from tests.builders.rows import MAILBOX, NOW, OTHER_ID
 from tests.fakes.checkpoints.lost_rows import MemoryLostRows

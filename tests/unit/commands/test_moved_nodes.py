@@ -13,7 +13,7 @@ from reconcilers.words.errors import EndedItself
 from reconcilers.words.exit_codes import ExitCode
 from streaming.commands.running import canary
 from streaming.settings import CassandraSettings
-from streaming.tables import connect, disconnect, moved
+from streaming.tables import connect, disconnect, moved_nodes
 from tests.fakes.cql_server import serving
 
 NAME = "cassandra.james.test"
@@ -46,7 +46,7 @@ def settings(names: Names) -> Iterator[CassandraSettings]:
     with serving([], FIRST) as port:
         made = CassandraSettings(hosts=(NAME,), port=port, request_timeout=5.0)
         connect(made)
-        moved.refuse_moved_nodes(made)  # as long as it answers
+        moved_nodes.refuse_moved_nodes(made)  # as long as it answers
     yield made
     disconnect(made)
 
@@ -62,27 +62,27 @@ def test_a_session_that_knows_no_node_any_more_ends_the_process(
 ) -> None:
     names.at = SECOND
     with node(settings, SECOND), pytest.raises(EndedItself, match=f"moved: {SECOND}:") as ended:
-        moved.refuse_moved_nodes(settings)
+        moved_nodes.refuse_moved_nodes(settings)
     assert ended.value.exit_code is ExitCode.START_AGAIN
 
 
 @pytest.mark.parametrize("at", [FIRST, SECOND, ""], ids=["same", "nobody there", "no such name"])
 def test_while_nobody_answers_it_waits(settings: CassandraSettings, names: Names, at: str) -> None:
     names.at = at
-    moved.refuse_moved_nodes(settings)
+    moved_nodes.refuse_moved_nodes(settings)
 
 
 def test_a_node_that_comes_back_where_it_was_has_not_moved(settings: CassandraSettings) -> None:
     """Also before its session has connected again."""
     with node(settings, FIRST):
         for _ in range(3):
-            moved.refuse_moved_nodes(settings)
+            moved_nodes.refuse_moved_nodes(settings)
 
 
 def test_the_process_that_writes_canaries_ends_too(
     settings: CassandraSettings, names: Names, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moved, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(moved_nodes, "LOOK_EVERY", 0.01)
     ended: list[str] = []
 
     def writes(stop: Event) -> None:

@@ -11,7 +11,7 @@ from reconcilers.limits.breakers import (
     Breaker,
     BreakerLimits,
     BreakerState,
-    Count,
+    SliceCount,
     after_batch,
     count_of,
 )
@@ -27,15 +27,15 @@ from tests.builders.indexes import DELETED, INDEXED, LISTS
 LIMITS = BreakerLimits()
 
 
-def after(*counts: Count, limits: BreakerLimits = LIMITS) -> BreakerState:
+def after(*counts: SliceCount, limits: BreakerLimits = LIMITS) -> BreakerState:
     state = BreakerState()
     for count in counts:
         state = after_batch(state, count, limits)
     return state
 
 
-def count(at: int = MINUTE, keys: int = 100, suspects: int = 0, removals: int = 0) -> Count:
-    return Count(f"batch of {at}", at, keys, suspects, removals)
+def count(at: int = MINUTE, keys: int = 100, suspects: int = 0, removals: int = 0) -> SliceCount:
+    return SliceCount(f"batch of {at}", at, keys, suspects, removals)
 
 
 def opened(state: BreakerState) -> set[Breaker]:
@@ -103,9 +103,9 @@ def test_a_batch_that_is_executed_again_counts_once() -> None:
 
 
 def test_a_batch_that_is_executed_again_counts_as_the_most_that_it_found() -> None:
-    first, again = Count("b", 1, 100, 5, 3), Count("b", 2, 50, 9, 1)
-    assert after(first, again).recent == (Count("b", 2, 100, 9, 3),)
-    assert after(again, first).recent == (Count("b", 1, 100, 9, 3),)
+    first, again = SliceCount("b", 1, 100, 5, 3), SliceCount("b", 2, 50, 9, 1)
+    assert after(first, again).recent == (SliceCount("b", 2, 100, 9, 3),)
+    assert after(again, first).recent == (SliceCount("b", 1, 100, 9, 3),)
 
 
 def test_each_batch_counts_as_what_it_found_itself() -> None:
@@ -137,7 +137,7 @@ def test_what_is_new_and_differs_counts(one: Suspect, suspects: int, removals: i
     assert (counted.suspects, counted.removals) == (suspects, removals)
 
 
-def counted_of(found: list[Suspect]) -> Count:
+def counted_of(found: list[Suspect]) -> SliceCount:
     return count_of(found, LISTS.name, 50, lambda _: True, "b", MINUTE)
 
 
@@ -153,19 +153,19 @@ def counted_of(found: list[Suspect]) -> Count:
 def test_what_comes_back_counts_by_itself_and_is_no_changed_key(
     one: Suspect, again: int, removals: int
 ) -> None:
-    assert counted_of([one]) == Count("b", MINUTE, 49, 0, 0, again, removals)
+    assert counted_of([one]) == SliceCount("b", MINUTE, 49, 0, 0, again, removals)
     counted = count_of([one], LISTS.name, 50, lambda _: False, "b", MINUTE)
-    assert counted == Count("b", MINUTE, 49, 0, 0)
+    assert counted == SliceCount("b", MINUTE, 49, 0, 0)
 
 
 def test_all_of_a_batch_are_counted() -> None:
     kinds = (Kind.EXTRA_ROW, Kind.EXTRA_ROW, Kind.MISSING_ROW)
     counted = counted_of([suspect(kind) for kind in kinds])
-    assert counted == Count("b", MINUTE, 50, 3, 2)
+    assert counted == SliceCount("b", MINUTE, 50, 3, 2)
 
 
 def test_what_comes_back_counts_for_the_minute_and_not_for_the_share() -> None:
-    back = Count("b", MINUTE, 10_000, 0, 0, again=1001, removals_again=101)
+    back = SliceCount("b", MINUTE, 10_000, 0, 0, again=1001, removals_again=101)
     assert opened(after(back)) == {Breaker.REPAIRS, Breaker.REMOVALS}
     assert not opened(after(replace(back, keys=1000, again=1000, removals_again=100)))
 
@@ -209,7 +209,7 @@ def test_slices_without_keys_are_not_kept_beyond_their_minute() -> None:
 
 def test_slices_that_were_read_together_add_up() -> None:
     """Each is a batch of its own: ten of 900 are not one of 900."""
-    counts = [Count(f"slice {number}", MINUTE, 20_000, 900, 90) for number in range(10)]
+    counts = [SliceCount(f"slice {number}", MINUTE, 20_000, 900, 90) for number in range(10)]
     assert opened(after(counts[0])) == set()
     assert opened(after(*counts)) == {Breaker.REPAIRS, Breaker.REMOVALS}
     assert after(*counts[:1] * 10).recent == tuple(counts[:1])
@@ -222,7 +222,7 @@ def test_what_a_slice_found_at_first_counts_though_it_was_repaired_before_it_was
     for number in range(10):
         for suspects in (900, 0):
             state = after_batch(
-                state, Count(f"slice {number}", MINUTE, 20_000, suspects, 0), LIMITS
+                state, SliceCount(f"slice {number}", MINUTE, 20_000, suspects, 0), LIMITS
             )
     assert opened(state) == {Breaker.REPAIRS}
 

@@ -36,7 +36,7 @@ from reconcilers.words.waiting import Wait, Waiting
 from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline import repair_task
-from streaming.pipeline.growing import GROWS_EVERY, GrowingKeyspace
+from streaming.pipeline.growing_keyspace import GROWS_EVERY, GrowingKeyspace
 from streaming.pipeline.pause_report import PAUSES, PauseReport
 from streaming.steps.own_keyspace import OwnKeyspace
 from streaming.steps.pauses import OLDEST, PauseWatch

@@ -15,7 +15,7 @@ from reconcilers.words.errors import Unreachable
 from streaming import app
 from streaming.commands.lwt.beans import JmxLogin, NodeBeans
 from streaming.commands.lwt.own_reads import newly_confirmed, suspects_confirmed
-from streaming.commands.lwt.report import Ask, Beans, Reader, asking, measured
+from streaming.commands.lwt.report import AskNode, Beans, Reader, asking, measured
 from streaming.commands.lwt.report_shown import Shown, as_json, as_text
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.settings import CassandraSettings, MetricsSettings
@@ -157,7 +157,7 @@ def test_but_not_for_ever() -> None:
 IDS = {"id1": "10.0.0.1", "id2": "10.0.0.2"}
 
 
-def jmx(answers: Mapping[str, str]) -> Ask:
+def jmx(answers: Mapping[str, str]) -> AskNode:
     """Nodes by the place where they answer; nobody does elsewhere."""
 
     def ask(login: JmxLogin) -> NodeBeans:

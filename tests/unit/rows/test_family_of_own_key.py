@@ -28,7 +28,7 @@ from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
-from streaming.topics.publishing import suspect_record
+from streaming.topics.publish import suspect_record
 from tests.builders.examining import examiner
 from tests.builders.permits import permit
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown

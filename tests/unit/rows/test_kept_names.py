@@ -23,10 +23,10 @@ from reconcilers.limits.ceiling import MINUTE
 from reconcilers.rows.finding import Action, Attempts, State
 from reconcilers.rows.memory import UUID_EPOCH_100NS
 from reconcilers.words.model import NEVER_WRITTEN, NO_PROJECTION, PUBLISHED, SECOND, Kind
-from streaming.commands.person.listing import COLUMNS, TIMES
+from streaming.commands.person.finding_formats import COLUMNS, TIMES
 from streaming.counters import correct, loop
 from streaming.monitoring import report
-from streaming.pipeline import breakers, starting, supervisor
+from streaming.pipeline import breakers, starting_point, supervisor
 from streaming.pipeline.slices import Slice
 from streaming.settings import Settings
 from streaming.steps.look import NEAR_BY
@@ -189,4 +189,6 @@ def test_the_columns_of_a_list_of_findings() -> None:
 
 def test_everything_logs_as_the_reconciler() -> None:
     ours = logging.getLogger("reconciler")
-    assert all(each.log is ours for each in (breakers, correct, loop, report, starting, supervisor))
+    assert all(
+        each.log is ours for each in (breakers, correct, loop, report, starting_point, supervisor)
+    )

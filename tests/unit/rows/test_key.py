@@ -169,7 +169,7 @@ def test_slots_are_what_their_keys_are() -> None:
 
 
 def test_a_slot_s_hash_is_the_same_in_the_next_process() -> None:
-    """`scheduled.spread` rests on it: several workers ask for the same look."""
+    """`scheduled_looks.spread` rests on it: several workers ask for the same look."""
     code = (
         "from uuid import UUID; from reconcilers.words.model import Slot;"
         f"print(hash(Slot({BOB!r}, UUID({str(SHARED)!r}))))"

@@ -15,7 +15,7 @@ from checkpoints.expiries import Expiry
 from reconcilers.rows.deletes import TruthDelete
 from reconcilers.rows.memory import Entry, born_at
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from streaming.pipeline.scheduled import scheduled_wake
+from streaming.pipeline.scheduled_looks import scheduled_wake
 from streaming.steps.look import Look, LookResult
 from streaming.steps.look_state import LookState, Target
 from streaming.steps.looks import Looks

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from deploy import captured, roles, settings_page
+from deploy import roles, settings_page, wake_tables
 from deploy.mailserver import james
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.writes import AddRow, DeleteRow
@@ -198,7 +198,7 @@ def test_what_is_declared_is_what_may_be_switched_on() -> None:
 
 
 def test_its_changes_are_captured() -> None:
-    assert ANSWERED.table in captured.by([WITH_ANSWERED])
+    assert ANSWERED.table in wake_tables.by([WITH_ANSWERED])
 
 
 def test_every_table_that_is_declared_is_captured_and_made() -> None:
@@ -206,5 +206,5 @@ def test_every_table_that_is_declared_is_captured_and_made() -> None:
         kept = {each.table for each in family.projections}
         if not kept:
             continue  # a family of tallies, woken by what the others examine
-        assert {family.truth.table, *kept} <= set(captured.TABLES)
+        assert {family.truth.table, *kept} <= set(wake_tables.TABLES)
         assert {family.truth.table, *kept} <= set(james.cdc_tables()), "james.cql lacks some"

@@ -14,7 +14,7 @@ from reconcilers.rows.finding import Action, State
 from reconcilers.words.errors import ReadFailed, Refused, Unreachable
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import NO_PROJECTION, KeyValue, Kind, Row, Slot, Suspect, Wake
-from streaming.pipeline.scheduled import spread
+from streaming.pipeline.scheduled_looks import spread
 from streaming.steps.look import Look, LookResult
 from streaming.steps.outcome import Outcome
 from tests.builders.examining import RULES

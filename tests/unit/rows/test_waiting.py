@@ -21,7 +21,7 @@ from reconcilers.rows.finding import State
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
 from streaming.commands.person.decisions import ACCEPT
-from streaming.commands.person.listing import as_csv, as_table
+from streaming.commands.person.finding_formats import as_csv, as_table
 from streaming.commands.person.orders import Orders
 from tests.builders.examining import Stream, stream
 from tests.builders.findings import waiting

@@ -19,7 +19,7 @@ from deploy.demo.verdict import (
     judged,
     repair_seconds,
 )
-from deploy.mailserver.history import MESSAGES, NO_UID, Place, RowKey, counter_row
+from deploy.mailserver.history import MESSAGES, NO_UID, RowKey, RowPlace, counter_row
 from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, HEALED, VERIFIED, LedgerEntry
 
 INBOX, UNTIDY, MESSAGE = uuid.uuid1(), uuid.uuid1(), uuid.uuid1()
@@ -57,7 +57,7 @@ def of_root(root: str, state: str) -> Line:
     return {name: value for name, value in told.items() if name not in {"mailboxid", "uid"}}
 
 
-def difference(place: Place) -> Mismatch:
+def difference(place: RowPlace) -> Mismatch:
     projection, row = place
     return Mismatch(DifferenceKind.MISSING, *row, projection=projection, owner=str(row))
 
@@ -121,7 +121,7 @@ def test_an_index_row_is_not_verified_by_a_finding_of_another_table(projection: 
         ((COUNTERS, (uuid.uuid1(), NO_UID)), 1),
     ],
 )
-def test_what_differs_in_any_table_is_named(place: Place, times: int) -> None:
+def test_what_differs_in_any_table_is_named(place: RowPlace, times: int) -> None:
     """Once as a difference, and once more for a fault that ended there."""
     wrong = replace(FINE, differences=[*FINE.differences, difference(place)])
     assert len(problems(wrong)) == times
@@ -155,7 +155,7 @@ BESIDE_IT = [
 
 
 @pytest.mark.parametrize("place", BESIDE_IT, ids=lambda place: place[0])
-def test_what_a_reported_row_belongs_to_is_not_judged(place: Place) -> None:
+def test_what_a_reported_row_belongs_to_is_not_judged(place: RowPlace) -> None:
     projection, row = place
     standing = [REPORTED, of_root(EVE, "held")]
     if projection != QUOTA:
@@ -174,7 +174,9 @@ def test_what_a_reported_row_belongs_to_is_not_judged(place: Place) -> None:
 
 
 @pytest.mark.parametrize("place", BESIDE_IT, ids=lambda place: place[0])
-def test_it_is_judged_where_the_tables_agree_whatever_the_reconciler_reports(place: Place) -> None:
+def test_it_is_judged_where_the_tables_agree_whatever_the_reconciler_reports(
+    place: RowPlace,
+) -> None:
     """The exclusion follows from the plan and the tables: a report alone excuses nothing."""
     entries = [each for each in FINE.entries if each.projection != MESSAGES]
     unplanned = replace(FINE, entries=entries, differences=[*FINE.differences, difference(place)])

@@ -32,16 +32,17 @@ def test_every_product_package_is_looked_at() -> None:
     assert seen == {*house.PRODUCT, "tests"}
 
 
-def test_no_two_classes_share_a_name() -> None:
-    assert house.twin_classes(ROOT) == {}
+def test_no_two_types_share_a_name() -> None:
+    assert house.twin_types(ROOT) == {}
 
 
-def test_twin_classes_are_found(tmp_path: Path) -> None:
-    for name in ("one", "other"):
+@pytest.mark.parametrize("other", ["class Limits: ...", "Limits = tuple[int, int]"])
+def test_twin_types_are_found(tmp_path: Path, other: str) -> None:
+    for name, source in (("one", "class Limits: ..."), ("other", other)):
         (tmp_path / "streaming" / name).mkdir(parents=True)
-        (tmp_path / "streaming" / name / "limits.py").write_text("class Limits: ...")
+        (tmp_path / "streaming" / name / "limits.py").write_text(f"LIMIT = 1\n{source}")
     paths = ["streaming/one/limits.py", "streaming/other/limits.py"]
-    assert house.twin_classes(tmp_path) == {"Limits": paths}
+    assert house.twin_types(tmp_path) == {"Limits": paths}
 
 
 @pytest.mark.parametrize(
@@ -105,6 +106,19 @@ def test_what_is_allowed_passes(source: str) -> None:
 )
 def test_a_vague_name_is_found(path: str) -> None:
     assert rules(path, "") == ["vague-name"]
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "found"),
+    [
+        ("growing", "class GrowingKeyspace: ...", ["participle"]),
+        ("undecoded", "def read(): ...", ["participle"]),
+        ("open_finding", "class OpenFinding: ...", []),
+        ("ceiling", "def allowed(): ...", []),
+    ],
+)
+def test_a_module_is_named_after_a_thing(module: str, source: str, found: list[str]) -> None:
+    assert rules(f"streaming/pipeline/{module}.py", source) == found
 
 
 def test_a_projection_is_shorter_than_other_files() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from deploy.embedded.waiting import HANG_S
+from deploy.embedded.wait import HANG_S
 
 TESTS = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from deploy.comparison.full_comparison import differences
 from deploy.comparison.snapshot import Snapshot, read_whole
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
-from deploy.mailserver.history import MESSAGES, Place
+from deploy.mailserver.history import MESSAGES, RowPlace
 from deploy.mailserver.indexes import BY_PROJECTION, INDEX_PROJECTIONS
 from deploy.mailserver.ledger import HEALED, Ledger
 from deploy.mailserver.workload import Workload, run
@@ -37,11 +37,11 @@ def worked(**unlucky: Any) -> tuple[Ledger, Snapshot]:
     return ledger, read_whole(session, KEYSPACE)
 
 
-def wrong_places(tables: Snapshot) -> set[Place]:
+def wrong_places(tables: Snapshot) -> set[RowPlace]:
     return {difference.place for difference in differences(tables)}
 
 
-def unhealed(ledger: Ledger) -> set[Place]:
+def unhealed(ledger: Ledger) -> set[RowPlace]:
     entries = ledger.entries()
     return {place for entry in entries if HEALED not in entry.accepts for place in entry.places}
 

@@ -33,7 +33,7 @@ from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
-from streaming.pipeline.scheduled import ExpiredCells, scheduled_wake
+from streaming.pipeline.scheduled_looks import ExpiredCells, scheduled_wake
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from checkpoints.bookmarks import Place
-from checkpoints.failing import FailingSlice
+from checkpoints.failing_slices import FailingSlice
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Micros
 from streaming.commands.wiring import workers

@@ -17,14 +17,14 @@ from streaming.canary.memory_watch import MemoryReport, MemoryWatch
 from streaming.commands.wiring.driver import other_stream
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.metrics import Metrics
-from streaming.pipeline.starting import OtherStream, StartingPoint
+from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.settings import Mode, Settings
 from tests.builders.canaries import CapturedAs, echo, frontier_watch, reached
 from tests.builders.rows import NOW, SECOND
 from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.checkpoints.progress import MemoryBookmarks
-from tests.unit.stream.test_starting import LOSSES
+from tests.unit.stream.test_starting_point import LOSSES
 from tests.unit.stream.test_supervisor import HERE, OTHERS, OURS, TOPIC, Bench, Kafka
 
 HEARD = {("n1", TOPIC, 0): reached(NOW)}

@@ -14,8 +14,8 @@ from reconcilers.limits.gate import Admission
 from reconcilers.words.model import Slot, Suspect
 from streaming.pipeline import query as module
 from streaming.pipeline.query import FEW, STOPPING, FamilyQuery
-from streaming.pipeline.reading import FEW_RECORDS, RangeReader
-from streaming.pipeline.repair_task import RepairTask, Share
+from streaming.pipeline.range_reader import FEW_RECORDS, RangeReader
+from streaming.pipeline.repair_task import AdmittedSuspects, RepairTask
 from streaming.pipeline.slices import Slice
 from streaming.steps.outcome import Outcome
 from tests.unit.stream.test_query_batch import (
@@ -69,7 +69,7 @@ class Examined:
     workers: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        def task(shares: Iterable[Share]) -> Iterator[Outcome]:
+        def task(shares: Iterable[AdmittedSuspects]) -> Iterator[Outcome]:
             self.here.extend(shares)
             return iter(OUTCOMES)
 

@@ -19,7 +19,7 @@ from streaming.monitoring.clocks import ClockWatch
 from streaming.monitoring.lag import LagWatch
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline import supervisor
-from streaming.pipeline.starting import OtherStream, StartingPoint
+from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import (
     BATCHES_TO_CLOSE,
     Measurements,

@@ -10,7 +10,7 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import Kind, Micros, Slot, Suspect, Wake
+from reconcilers.words.model import Kind, Micros, ProjectionSlot, Slot, Suspect, Wake
 from streaming.again.hand_over import (
     COMES_BACK_WITHIN,
     GONE,
@@ -18,7 +18,6 @@ from streaming.again.hand_over import (
     WAITS_FOR_TABLE,
     HandOver,
     LiveStream,
-    Place,
     SuspectPace,
 )
 from tests.builders.found import finding_at, suspect_at
@@ -63,7 +62,7 @@ class Scene:
     def ends(self) -> Positions:
         return {PLACE: len(self.published)}
 
-    def waiting(self, places: Collection[Place]) -> set[Place]:
+    def waiting(self, places: Collection[ProjectionSlot]) -> set[ProjectionSlot]:
         self.asked.append(len(places))
         waiting = {(wake.projection, wake.key) for wake in self.published[self.settled :]}
         return {(name, slot) for name, slot in places if (name, slot.key) in waiting}
@@ -299,7 +298,7 @@ def test_where_kafka_does_not_answer_it_is_asked_again() -> None:
     scene = with_an_orphan_put_off(looks=10)
     answers, fails = scene.waiting, [True, True]
 
-    def waiting(places: Collection[Place]) -> set[Place]:
+    def waiting(places: Collection[ProjectionSlot]) -> set[ProjectionSlot]:
         if fails:
             fails.pop()
             raise Unreachable("no broker leads it")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
 
-from checkpoints.bookmarks import Place
+from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.errors import Refused, SparkDied, Unreachable
 from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.again.replay import Replay, Replayable, replayable
@@ -65,7 +65,7 @@ class Events:
     def beginning(self) -> int:
         return max((to for read, to in self.deleted.items() if len(self.read) >= read), default=0)
 
-    def look(self, ranges: Mapping[Place, tuple[int, int]]) -> BatchLook:
+    def look(self, ranges: OffsetRanges) -> BatchLook:
         ((begin, end),) = ranges.values()
         if self.outages:
             self.outages -= 1

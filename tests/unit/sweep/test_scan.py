@@ -18,7 +18,7 @@ from reconcilers.words.errors import ReadFailed
 from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange, range_of
 from streaming.again import scan as module
-from streaming.again.compared import Compared
+from streaming.again.fingerprints import KeptFingerprints
 from streaming.again.past import PastRows, SiftedRows
 from streaming.again.scan import Piece, Scanner, Scanning, SweptPiece, sweep_task
 from tests.builders.glances import glance_of
@@ -63,7 +63,7 @@ class Scans:
             family=MESSAGE, connections=lambda: SimpleNamespace(glance=object())
         )
         found = SweptPiece(Piece("messagedeleted", 0, TOKENS))
-        nothing = Compared(Path("none"), 1)
+        nothing = KeptFingerprints(Path("none"), 1)
         Scanner(job, self, HandsOver(), nothing, nothing).sweep(TOKENS, found)
         return found
 
@@ -79,7 +79,7 @@ class Folders:
         made = [folder / each for each in ("expected", "compared")]
         for each in made:
             each.mkdir()
-        self.expected, self.compared = [Compared(each, 8) for each in made]
+        self.expected, self.compared = [KeptFingerprints(each, 8) for each in made]
 
 
 class OneMailbox:

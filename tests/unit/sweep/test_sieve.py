@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.sweeps import Place, SweepRecord, SweptRange
+from checkpoints.sweeps import RangeKey, SweepRecord, SweptRange
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import keeping
 from reconcilers.rows.decision import accepted
@@ -96,7 +96,7 @@ class Scene:
         return sorted(each.slot.key[1] for each in self.published)
 
 
-def places(*numbers: int, table: str = TRUTH) -> set[Place]:
+def places(*numbers: int, table: str = TRUTH) -> set[RangeKey]:
     return {(table, number) for number in numbers}
 
 
@@ -317,7 +317,7 @@ def test_each_is_handed_over_or_left_once_and_only_what_is_systematic_is_left(
         pieces.append(piece(number, right + len(differ), suspects))
         uid += len(differ)
     told: set[str] = set()
-    done: set[Place] = set()
+    done: set[RangeKey] = set()
     with patch.object(rule, "LEAST_ROWS", least), patch.object(rule, "ONE_IN", one_in):
         for start in range(0, len(pieces), at_once):
             done |= scene.sieve.take(pieces[start : start + at_once]).keys()

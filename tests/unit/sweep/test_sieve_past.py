@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.sweeps import Place, SweptRange
+from checkpoints.sweeps import RangeKey, SweptRange
 from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import LostRow, place_of
@@ -50,7 +50,7 @@ def past(number: int, reasons: dict[Kind, LeftRows], table: str = LISTING) -> Sw
     return replace(piece(number, rows, (), table), left=reasons)
 
 
-def swept(scene: Scene, *pieces: SweptPiece) -> set[Place]:
+def swept(scene: Scene, *pieces: SweptPiece) -> set[RangeKey]:
     """A whole listing; the ranges that are done by its end."""
     done = set(scene.sieve.take(pieces))
     return done | set(scene.sieve.table_ended(LISTING))
@@ -192,7 +192,7 @@ def test_each_is_handed_over_or_left_once_and_each_piece_is_done_once(
             kinds[uid] = reason
             uid += 1
         made.append(past(number, some, TRUTH))
-    done = list[Place]()
+    done = list[RangeKey]()
     for start in range(0, len(made), at_once):
         done += scene.sieve.take(made[start : start + at_once])
     done += scene.sieve.table_ended(TRUTH)

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.words.tokens import FIRST, LAST, range_of, token_ranges
-from streaming.again.compared import BYTES, Compared, Fingerprints, _fingerprint, are_among
+from streaming.again.fingerprints import (
+    BYTES,
+    Fingerprints,
+    KeptFingerprints,
+    _fingerprint,
+    are_among,
+)
 
 CELLS = st.none() | st.binary(max_size=3)
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=20)
@@ -38,7 +44,7 @@ def _prints(rows: list[RawRow]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
 
 
 def test_rows_are_noted_in_the_range_of_their_token(tmp_path: Path) -> None:
-    compared = Compared(tmp_path, 512)
+    compared = KeptFingerprints(tmp_path, 512)
     rows: list[RawRow] = [(bytes([number]), b"cell", None) for number in range(200)]
     compared.note(rows[:100], token)
     compared.note(rows[100:150], token)
@@ -53,7 +59,7 @@ def test_rows_are_noted_in_the_range_of_their_token(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_worker_wrote_in_part_is_unknown_and_nothing_else(tmp_path: Path) -> None:
-    compared = Compared(tmp_path, 1)
+    compared = KeptFingerprints(tmp_path, 1)
     rows: list[RawRow] = [(b"a",), (b"b",), (b"c",)]
     compared.note(rows, token)
     file = tmp_path / "0"
@@ -62,7 +68,7 @@ def test_what_a_killed_worker_wrote_in_part_is_unknown_and_nothing_else(tmp_path
 
 
 def test_without_its_folder_everything_is_compared(tmp_path: Path) -> None:
-    elsewhere = Compared(tmp_path / "of another machine", 4)
+    elsewhere = KeptFingerprints(tmp_path / "of another machine", 4)
     elsewhere.note([(b"a",)], token)
     assert not_among([(b"a",)], elsewhere.of(0)) == [(b"a",)]
 
@@ -71,7 +77,7 @@ def test_where_it_cannot_write_the_sweep_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "0").mkdir()  # stands for a disk that is full: opening it fails
-    compared = Compared(tmp_path, 1)
+    compared = KeptFingerprints(tmp_path, 1)
     compared.note([(b"a",)], token)
     assert "takes longer" in caplog.text
     assert not_among([(b"a",)], compared.of(0)) == [(b"a",)]

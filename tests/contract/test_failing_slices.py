@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from checkpoints.cassandra import CassandraFailingSlices, Store
-from checkpoints.failing import FailingSlice, FailingSlices
+from checkpoints.failing_slices import FailingSlice, FailingSlices
 from tests.fakes.checkpoints.progress import MemoryFailingSlices
 
 PARTS = FailingSlice(

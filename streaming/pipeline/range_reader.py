@@ -5,12 +5,12 @@ The stream reads each range after its delay; a replay reads any range again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
-from checkpoints.bookmarks import Place
+from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.model import Slot
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
@@ -30,7 +30,7 @@ class RangeReader:
     _keys: Callable[[DataFrame, int], DataFrame] | None = field(default=None, init=False)
     """Makes keys of records, in shares; made once, used for every range."""
 
-    def look(self, ranges: Mapping[Place, tuple[int, int]], apart: frozenset[Slot]) -> BatchLook:
+    def look(self, ranges: OffsetRanges, apart: frozenset[Slot]) -> BatchLook:
         """Look at all ranges together, each group in one task; ``apart`` cannot be read."""
         kafka = batch_options(self.job.settings.kafka, ranges)
         records = self.spark.read.format("kafka").options(**kafka).load()

@@ -8,13 +8,13 @@ from typing import Any
 from checkpoints import codec
 from checkpoints.bookmarks import flat, nested, numbered
 from checkpoints.cassandra.store import Store
-from checkpoints.failing import FailingSlice
+from checkpoints.failing_slices import FailingSlice
 
 COLUMNS = "slice, times, unheard, since, ends, most, until"
 
 
 class CassandraFailingSlices:
-    """`checkpoints.failing.FailingSlices`."""
+    """`checkpoints.failing_slices.FailingSlices`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

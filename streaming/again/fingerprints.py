@@ -32,7 +32,7 @@ Fingerprints = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class KeptFingerprints:
     """Fingerprints of one sweep for one table, in one folder; it has so many token ``ranges``."""
 
     folder: Path

@@ -1,7 +1,7 @@
 """The tables whose changes are captured: what the declared families wake on, and our own canaries.
 
-`python -m deploy.captured` prints the families' tables, as `python -m deploy.embedded up --tables`
-takes them; `python -m deploy.captured schema` the CQL of the canaries, as its `--schema` does.
+`python -m deploy.wake_tables` prints the families' tables, for `python -m deploy.embedded up
+--tables`; `python -m deploy.wake_tables schema` the CQL of the canaries, for its `--schema`.
 """
 
 import sys

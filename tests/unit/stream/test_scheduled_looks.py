@@ -9,7 +9,7 @@ import pytest
 
 from checkpoints.expiries import Expiry
 from reconcilers.words.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake
-from streaming.pipeline.scheduled import looks_after_expiry, scheduled_wake, spread
+from streaming.pipeline.scheduled_looks import looks_after_expiry, scheduled_wake, spread
 from tests.builders.rows import DELAY, MAILBOX, MESSAGE_ID, NOW, SECOND, SLOT
 
 EXPIRES = NOW + 3600 * SECOND

@@ -9,7 +9,7 @@ import pytest
 from checkpoints.bookmarks import Bookmark, KafkaIds
 from reconcilers.words.errors import EventsLost, Unreachable
 from streaming.pipeline import supervisor
-from streaming.pipeline.starting import COMPARE
+from streaming.pipeline.starting_point import COMPARE
 from tests.unit.stream.test_supervisor import HERE, LOST, OURS, TOPIC, Bench
 
 

@@ -10,7 +10,7 @@ import pytest
 from checkpoints.losses import Loss, end_memory
 from reconcilers.declared.tally import Sum, Sums
 from reconcilers.words.model import Micros
-from streaming.counters.unmarked import MOST_DOUBTS, LossRules, WatchedTallies
+from streaming.counters.unmarked_changes import MOST_DOUBTS, LossRules, WatchedTallies
 from tests.builders.counters import Bench, CanariesByHand, message
 from tests.builders.failing import unreachable
 from tests.builders.rows import DELAY, MAILBOX, NOW
