@@ -24,6 +24,9 @@ PARSERS = frozenset(
     {"startswith", "endswith", "partition", "rpartition", "split", "find", "index", "replace"}
     | {"removeprefix", "removesuffix", "count"}
 )
+READERS = PARSERS | {"get", "items", "keys", "values"}
+METERS = frozenset({"Counter", "Gauge", "Histogram"})
+"""What a class measures is a list to look at, however long."""
 CLOCK_CALLS = frozenset({"now", "utcnow", "today", "localtime"})
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -140,23 +143,41 @@ def _function(path: str, node: FunctionNode) -> Iterator[Breach]:
 
 def _fields(path: str, node: ast.ClassDef) -> Iterator[Breach]:
     """A class that holds more does more than one thing; values and settings are only read."""
-    if _is_value(node):
-        return
     fields = _declared(node) | _assigned(node)
+    if _is_setting(node) or (_is_frozen(node) and not _acts(node, fields)):
+        return
     if len(fields) > CLASS_FIELDS:
         detail = f"{node.name} has {len(fields)} fields, at most {CLASS_FIELDS}"
         yield Breach(path, node.lineno, "class-fields", detail)
 
 
-def _is_value(node: ast.ClassDef) -> bool:
-    """Whether it is a frozen dataclass, or a section of the settings."""
-    frozen = any(
+def _is_setting(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(base) in SETTINGS for base in node.bases)
+
+
+def _is_frozen(node: ast.ClassDef) -> bool:
+    return any(
         ast.unparse(keyword) == "frozen=True"
         for decorator in node.decorator_list
         if isinstance(decorator, ast.Call)
         for keyword in decorator.keywords
     )
-    return frozen or any(ast.unparse(base) in SETTINGS for base in node.bases)
+
+
+def _acts(node: ast.ClassDef, fields: set[str]) -> bool:
+    """Whether a method calls one of its fields, or a method of one that does not only read it."""
+    return any(
+        isinstance(each, ast.Call) and _called_field(each.func) in fields for each in ast.walk(node)
+    )
+
+
+def _called_field(function: ast.expr) -> str | None:
+    match function:
+        case ast.Attribute(value=ast.Name(id="self"), attr=field):
+            return field
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=field), attr=method):
+            return None if method in READERS else field
+    return None
 
 
 def _declared(node: ast.ClassDef) -> set[str]:
@@ -164,7 +185,7 @@ def _declared(node: ast.ClassDef) -> set[str]:
         each.target.id
         for each in node.body
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
-        if "ClassVar" not in ast.unparse(each.annotation)
+        if "ClassVar" not in (told := ast.unparse(each.annotation)) and told not in METERS
     }
 
 

@@ -23,11 +23,11 @@ from reconcilers.limits.write_target import WriteTarget, correction_of
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.refusal import OBSERVED
 from reconcilers.words.errors import Deferred, Refused, Retryable, Soon
-from reconcilers.words.model import Kind, Micros, Row, Slot
+from reconcilers.words.model import Kind, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
-from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
+from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRow
 from streaming.counters.observe import observed
 from streaming.counters.ports import AddTables
@@ -49,21 +49,17 @@ class Corrector:
     """Corrects tallies. ``trouble`` returns why nothing may be corrected now (a node is away).
 
     ``breaker`` counts each correction before it is sent. ``pauses`` returns why a person has paused
-    a write, at most a second old. A sum is lowered only if its mailboxes are ``whole``: all their
-    messages are known. ``steady`` is monotonic (s), also while the machine sleeps.
+    a write, at most a second old. ``steady`` is monotonic (s), also while the machine sleeps.
     """
 
     findings: CounterFindings
     tables: AddTables
     counting: MailboxCounter
     rounds: Rounds
-    clock: Callable[[], Micros]
-    limits: CorrectionLimits
     breaker: CorrectionBreaker
     trouble: Callable[[], Waiting | None]
     pauses: Callable[[WriteTarget], Waiting | None]
     steady: Callable[[], float]
-    whole: Callable[[Collection[UUID]], bool]
 
     def correct(self, counter: CounterRow, looked: Conclusion, refused: Waiting | None) -> None:
         """Correct a counter by no more than is proven. Raises `Deferred` if it must wait."""
@@ -109,7 +105,7 @@ class Corrector:
     def _held_by_a_person(self, family: str, tally: Tally, key: UUID | str) -> Waiting | None:
         """Why a person holds this counter: by a hold, or (not in observe mode) a pause or pilot."""
         held = self.findings.on_hold(family, tally.name, Slot(key))
-        if held is not None or self.limits.observe:
+        if held is not None or self.findings.limits.observe:
             return held
         return self.pauses(correction_of(tally, key))
 
@@ -122,11 +118,12 @@ class Corrector:
     def _sure(self, mailboxes: Collection[UUID], proven: Sums) -> Sums:
         """The part of an error that holds even if the listing lacks rows."""
         raised = raising(proven)
-        return proven if raised == proven or self.whole(mailboxes) else raised
+        whole = raised == proven or self.counting.sides.are_whole(mailboxes)
+        return proven if whole else raised
 
     def _hold_lowering(self, finding: Finding) -> None:
         """Hold a correction that lowers only: the listing may lack messages that are counted."""
-        state = State.OBSERVED if self.limits.observe else State.HELD
+        state = State.OBSERVED if self.findings.limits.observe else State.HELD
         self.findings.hold(replace(finding, state=state, waits=LIST_MAY_LACK_ROWS))
 
     def _admit(self, counter: CounterRow, looked: Conclusion) -> None:
@@ -173,10 +170,10 @@ class Corrector:
     ) -> bool:
         """Whether it is not sent: then the finding is written with the reason."""
         agreed = _shown(same, deltas) if same is not None and same.accepted else NOT_AGREED
-        too_large = above_limit(deltas, _shown(finding, deltas), self.limits.most, agreed)
-        if self.limits.observe:
+        too_large = above_limit(deltas, _shown(finding, deltas), self.findings.limits.most, agreed)
+        if self.findings.limits.observe:
             finding = replace(finding, state=State.OBSERVED, waits=OBSERVED)
-        elif finding.attempts >= self.limits.attempts:
+        elif finding.attempts >= self.findings.limits.attempts:
             finding = replace(
                 finding,
                 state=State.STUCK,
@@ -185,7 +182,9 @@ class Corrector:
                 " who else corrects it? then `reconcile findings --retry`",
             )
         elif too_large:
-            told = " and ".join(f"{self.limits.most.get(each, 0)} of {each}" for each in too_large)
+            told = " and ".join(
+                f"{self.findings.limits.most.get(each, 0)} of {each}" for each in too_large
+            )
             finding = replace(
                 finding,
                 kind=Kind.LARGE_CORRECTION,
@@ -206,12 +205,12 @@ class Corrector:
         """
         intended = replace(
             finding,
-            tried_at=self.clock(),
+            tried_at=self.findings.clock(),
             batch=f"round {write.round}",
             writes=(write,),
         )
         self.findings.put(intended)
-        if self.steady() > claimed + to_seconds(self.limits.prompt):
+        if self.steady() > claimed + to_seconds(self.findings.limits.prompt):
             log.warning("%s: this process was held up, it is not sent", intended.sentence)
             return
         paused = self._held_by_a_person(finding.family, write.tally, write.key)

@@ -10,17 +10,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
 
-from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
-from reconcilers.declared.family import Family
 from reconcilers.declared.tally import Listed, Sum, Sums, by_chunk, summed, together, total
 from reconcilers.rows.compare import is_countable
 from reconcilers.words.errors import Deferred, Soon, Unfinished
-from reconcilers.words.model import KeyValue, Micros, Row, Slot
+from reconcilers.words.model import KeyValue, Micros, Row
 from reconcilers.words.waiting import Wait, Waiting
+from streaming.counters.both_sides import BothSides
 from streaming.counters.open_messages import OpenMessages, listed_as
-from streaming.counters.ports import ListTables, WholeCounts
-from streaming.steps.ports import TruthTables
+from streaming.counters.ports import WholeCounts
 
 IDS_A_READ = 500
 ROWS_A_RANGE = 5_000
@@ -53,19 +51,15 @@ class BegunCount:
 class MailboxCounter:
     """Counts the mailboxes of one keyspace.
 
-    A chunk has ``width`` UIDs; two clocks differ by less than ``slack`` (µs). Messages with an
-    ``open`` finding count as they are listed; the caller adds their margin.
+    A chunk has ``width`` UIDs. Messages with an ``open`` finding count as they are listed; the
+    caller adds their margin.
     """
 
-    family: Family
-    lists: ListTables
-    truth: TruthTables
-    lineage: Lineage
+    sides: BothSides
     tallies: Tallies
     watched: WholeCounts
     clock: Callable[[], Micros]
     width: int
-    slack: Micros
     open: OpenMessages
     _begun: dict[UUID, BegunCount] = field(default_factory=dict)
 
@@ -91,14 +85,14 @@ class MailboxCounter:
 
     def _whole(self, mailboxid: UUID) -> Sums:
         began = self.clock()
-        chunks = by_chunk(self.lists.listed(mailboxid), self.width)
+        chunks = by_chunk(self.sides.lists.listed(mailboxid), self.width)
         self.watched.counted_whole(mailboxid, chunks, began)
         return total(list(chunks.values()))
 
     def _first_time(self, mailboxid: UUID) -> Sums:
         """Count one range. Returns all sums after the last one, raises `Unfinished` before."""
         begun = self._begun.get(mailboxid) or BegunCount(self.clock())
-        rows = list(islice(self.lists.listed(mailboxid, begun.first), ROWS_A_RANGE))
+        rows = list(islice(self.sides.lists.listed(mailboxid, begun.first), ROWS_A_RANGE))
         chunks = together(begun.chunks, by_chunk(rows, self.width))
         if len(rows) == ROWS_A_RANGE:
             self._begun[mailboxid] = BegunCount(begun.began, rows[-1].uid + 1, chunks)
@@ -114,7 +108,7 @@ class MailboxCounter:
         counted = {
             number: summed(self._chunk(mailboxid, number))
             for number, chunk in book.chunks.items()
-            if chunk.stale(self.slack)
+            if chunk.stale(self.sides.delay // 2)  # the difference of two clocks is less
         }
         if counted:
             self.tallies.counted(mailboxid, counted, began)
@@ -123,21 +117,23 @@ class MailboxCounter:
 
     def _chunk(self, mailboxid: UUID, number: int) -> Iterator[Listed]:
         first = number * self.width
-        return self.lists.listed(mailboxid, first, first + self.width - 1)
+        return self.sides.lists.listed(mailboxid, first, first + self.width - 1)
 
     def range_against_truth(self, mailboxid: UUID, first: int) -> CountedRange:
         """Count a range of a mailbox from a UID on, comparing messages without open finding.
 
         Raises `Deferred` if one differs from the truth: it must be repaired first.
         """
-        rows = list(islice(self.lists.listed(mailboxid, first), ROWS_A_RANGE))
-        known = list(islice(self._known_from(mailboxid, first), ROWS_A_RANGE))
+        rows = list(islice(self.sides.lists.listed(mailboxid, first), ROWS_A_RANGE))
+        known = list(islice(self.sides.known_from(mailboxid, first), ROWS_A_RANGE))
         last = min(_end([each.uid for each in rows], first), _end([uid for uid, _ in known], first))
         listed = {each.uid: each for each in rows if each.uid <= last}
         ids: set[KeyValue] = {each.messageid for each in listed.values()}
         ids.update(messageid for uid, messageid in known if uid <= last)
         true = self._true(mailboxid, list(ids - self.open.unreadable(mailboxid)))
-        others = {uid: self._listed_at(mailboxid, uid) for uid in true if not first <= uid <= last}
+        others = {
+            uid: self.sides.listed_at(mailboxid, uid) for uid in true if not first <= uid <= last
+        }
         apart = self.open.uids(mailboxid)
         there = others | {uid: each for uid, each in listed.items() if uid not in apart}
         wrong = {uid for uid in true.keys() | there if true.get(uid) != there.get(uid)}
@@ -152,32 +148,19 @@ class MailboxCounter:
     ) -> None:
         """Raises `Deferred` if one of these still differs when it is read again."""
         for uid in sorted(uids)[:READ_AGAIN]:
-            listed = self._listed_at(mailboxid, uid)
+            listed = self.sides.listed_at(mailboxid, uid)
             named = {each.messageid for each in (listed, claimed.get(uid)) if each is not None}
-            true = self._true(mailboxid, [*named, *self._known_at(mailboxid, uid) - named])
+            true = self._true(mailboxid, [*named, *self.sides.known_at(mailboxid, uid) - named])
             if true.get(uid) != listed:
                 wrong = f"{len(uids)} messages of mailbox {mailboxid} differ from the truth"
                 raise Deferred(Waiting(Wait.MESSAGES_DIFFER, f"{wrong}, UID {uid} among them"))
 
-    def _listed_at(self, mailboxid: UUID, uid: int) -> Listed | None:
-        return next(iter(self.lists.listed(mailboxid, uid, uid)), None)
-
-    def _known_at(self, mailboxid: UUID, uid: int) -> set[KeyValue]:
-        slot = Slot(mailboxid, uid)
-        return {entry.source for entry in self.lineage.of_slots([slot]).get(slot, ())}
-
-    def _known_from(self, mailboxid: UUID, first: int) -> Iterator[tuple[int, KeyValue]]:
-        for slot, messageid in self.lineage.of_group_from(mailboxid, first):
-            uid = slot.key[1]
-            assert isinstance(uid, int)
-            yield uid, messageid
-
     def _true(self, mailboxid: UUID, messageids: list[KeyValue]) -> dict[int, Listed]:
-        mailbox, uid = self.family.truth.slot
+        mailbox, uid = self.sides.family.truth.slot
         apart = self.open.uids(mailboxid)
         true: dict[int, Listed] = {}
         for start in range(0, len(messageids), IDS_A_READ):
-            found = self.truth.truth_rows(messageids[start : start + IDS_A_READ])
+            found = self.sides.truth.truth_rows(messageids[start : start + IDS_A_READ])
             rows = (row for truths in found.values() for row in truths)
             for row in rows:
                 if row.get(mailbox) != mailboxid or row.get(uid) in apart:
@@ -190,9 +173,13 @@ class MailboxCounter:
         return true
 
     def _message(self, row: Row, mailboxid: UUID) -> Listed:
-        found = listed_as(self.family.truth, row) if is_countable(self.family, row) else None
+        found = (
+            listed_as(self.sides.family.truth, row)
+            if is_countable(self.sides.family, row)
+            else None
+        )
         if found is None:
-            uid = row.get(self.family.truth.slot[1])
+            uid = row.get(self.sides.family.truth.slot[1])
             told = f"the truth row of UID {uid} of mailbox {mailboxid} is incomplete"
             raise Deferred(Waiting(Wait.MESSAGES_DIFFER, told))
         return found

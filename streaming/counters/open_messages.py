@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from checkpoints.lineage import Lineage
 from reconcilers.counters.open_message import (
     NO_MARGIN,
     Margin,
@@ -16,13 +15,12 @@ from reconcilers.counters.open_message import (
     margin_of,
     total_margin,
 )
-from reconcilers.declared.family import Family, TruthTable
+from reconcilers.declared.family import TruthTable
 from reconcilers.declared.tally import Listed
 from reconcilers.words.errors import Deferred, Soon
 from reconcilers.words.model import KeyValue, Kind, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.counters.ports import ListTables
-from streaming.steps.ports import TruthTables
+from streaming.counters.both_sides import BothSides
 
 MOST = 500
 """If its mailboxes have more such messages, a counter waits: each look reads each of them."""
@@ -32,10 +30,7 @@ MOST = 500
 class OpenMessages:
     """The messages with open findings as of the stream's last batch. Used by one thread."""
 
-    family: Family
-    lists: ListTables
-    truth: TruthTables
-    lineage: Lineage
+    sides: BothSides
     _of: Mapping[UUID, Sequence[OpenMessage]] = field(default_factory=dict)
 
     def take(self, of: Mapping[UUID, Sequence[OpenMessage]]) -> None:
@@ -70,7 +65,9 @@ class OpenMessages:
         return total_margin([self._of_mailbox(mailboxid, some) for mailboxid, some in found])
 
     def _of_mailbox(self, mailboxid: UUID, some: Sequence[OpenMessage]) -> Margin:
-        listed = {each.uid: list(self.lists.listed(mailboxid, each.uid, each.uid)) for each in some}
+        listed = {
+            each.uid: list(self.sides.lists.listed(mailboxid, each.uid, each.uid)) for each in some
+        }
         readable = [each for each in some if each.kind is not Kind.UNREADABLE]
         true = self._true(mailboxid, readable, listed)
         return total_margin([margin_of(each, listed[each.uid], true[each.uid]) for each in some])
@@ -84,15 +81,15 @@ class OpenMessages:
             ids.update(each.sources)
             ids.update(one.messageid for one in listed[each.uid])
         slots = [Slot(mailboxid, each.uid) for each in some]
-        for entries in self.lineage.of_slots(slots).values():
+        for entries in self.sides.lineage.of_slots(slots).values():
             ids.update(entry.source for entry in entries)
-        mailbox, uid = self.family.truth.slot
+        mailbox, uid = self.sides.family.truth.slot
         true: dict[int, list[Listed | None]] = defaultdict(list)
-        for rows in self.truth.truth_rows(sorted(ids, key=str)).values():
+        for rows in self.sides.truth.truth_rows(sorted(ids, key=str)).values():
             for row in rows:
                 at = row.get(uid)
                 if row.get(mailbox) == mailboxid and isinstance(at, int):
-                    true[at].append(listed_as(self.family.truth, row))
+                    true[at].append(listed_as(self.sides.family.truth, row))
         return true
 
 

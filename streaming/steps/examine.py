@@ -76,7 +76,6 @@ class Examiner:
     ``together`` holds what was accepted for many rows at once; it is None for an index.
     """
 
-    family: Family
     projection: Projection
     tables: RepairTables
     confirmation: Confirmer
@@ -85,6 +84,11 @@ class Examiner:
     clock: Callable[[], Micros]
     rules: Rules
     together: AcceptedTogether | None = None
+
+    @property
+    def family(self) -> Family:
+        """The family of its projection."""
+        return self.confirmation.family
 
     def examine(self, suspects: Sequence[Suspect], permit: Permit, batch: str) -> list[Outcome]:
         """Confirm each suspect and act. ``batch`` names the batch, the same when it is repeated.

@@ -16,6 +16,7 @@ from deploy.mailserver.filler import fill
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import bind
 from reconcilers.declared.tally import Sum
+from streaming.counters.both_sides import BothSides
 from streaming.counters.count import MailboxCounter
 from streaming.counters.open_messages import OpenMessages
 from streaming.settings import Settings
@@ -110,17 +111,14 @@ def _cost(settings: Settings, keyspace: str, mailboxid: UUID, size: int) -> tupl
     tables: Any = session
     lists = CounterTables(tables, settings.cassandra, family, 10_000_000)
     truth, lineage = Tables(session.session, settings.cassandra, family), CassandraLineage(store)
+    sides = BothSides(family, lists, truth, lineage, delay=0)
     counting = MailboxCounter(
-        family=family,
-        lists=lists,
-        truth=truth,
-        lineage=lineage,
+        sides=sides,
         tallies=tallies,
         watched=tallies,
         clock=now_micros,
         width=WIDTH,
-        slack=0,
-        open=OpenMessages(family, lists, truth, lineage),
+        open=OpenMessages(sides),
     )
     assert counting.sums([mailboxid])[Sum.COUNT] == size
     tallies.mark({mailboxid: {size // 2 // WIDTH}}, now_micros())

@@ -24,6 +24,7 @@ from reconcilers.rows.memory import Entry
 from reconcilers.words.model import KeyValue, Micros, Row, Slot, Value
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.both_sides import BothSides
 from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
@@ -34,7 +35,6 @@ from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.recount import Recount
 from streaming.counters.schedule import CounterScheduler
-from streaming.counters.whole import WholeMailboxes
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, truth
@@ -210,10 +210,11 @@ class Bench:
     def begin(self) -> None:
         """A new process, over what was kept."""
         self.owners = Owners(self.tables)
-        self.open_messages = OpenMessages(FAMILY, self.tables, self.tables, self.lineage)
+        self.sides = BothSides(FAMILY, self.tables, self.tables, self.lineage, DELAY)
+        self.open_messages = OpenMessages(self.sides)
         limits = CorrectionLimits(3, self.most, AGAIN, prompt=DELAY, observe=self.observe)
         self.findings = self._findings(limits)
-        self.correcting = self._correcting(limits)
+        self.correcting = self._correcting()
         self.watch = self._watch()
 
     def _findings(self, limits: CorrectionLimits) -> CounterFindings:
@@ -225,19 +226,16 @@ class Bench:
             told=lambda finding, ended: self.told.append((finding, ended)),
         )
 
-    def _correcting(self, limits: CorrectionLimits) -> Corrector:
+    def _correcting(self) -> Corrector:
         return Corrector(
             findings=self.findings,
             tables=self.tables,
             counting=self.counting(),
             rounds=self.rounds,
-            clock=self.clock,
-            limits=limits,
             breaker=correction_breaker(self.journal, self.clock, self.breaks, self.back_a_minute),
             trouble=lambda: self.trouble,
             pauses=self.pauses,
             steady=lambda: (self.now if self.steady is None else self.steady) / 1e6,
-            whole=WholeMailboxes(self.lineage, DELAY).covers,
         )
 
     def _watch(self) -> CounterScheduler:
@@ -265,15 +263,11 @@ class Bench:
 
     def counting(self) -> MailboxCounter:
         return MailboxCounter(
-            FAMILY,
-            self.tables,
-            self.tables,
-            self.lineage,
+            self.sides,
             tallies=self.tallies,
             watched=self.tallies,
             clock=self.clock,
             width=WIDTH,
-            slack=DELAY // 2,
             open=self.open_messages,
         )
 

@@ -52,7 +52,7 @@ def examiner(
 ) -> Examiner:
     """As each worker makes one for its share."""
     confirmer = Confirmer(family, projection, tables, lineage, DELAY)
-    return Examiner(family, projection, tables, confirmer, journal, publish, clock, RULES)
+    return Examiner(projection, tables, confirmer, journal, publish, clock, RULES)
 
 
 @dataclass

@@ -148,7 +148,6 @@ class Stream:
         """As each worker makes one for its share."""
         confirmation = Confirmer(INDEXED, projection, self.tables, MemoryLineage())
         return Examiner(
-            INDEXED,
             projection,
             self.tables,
             confirmation,

@@ -248,7 +248,6 @@ class Run:
     def _examiner(self, projection: Projection, ports: Ports) -> Examiner:
         delay, kept = self.climate.delay, self.kept
         return Examiner(
-            family=self.family,
             projection=projection,
             tables=ports,
             confirmation=self.confirmer(

@@ -21,6 +21,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.model import Micros
 from streaming.counters import loop as loop_module
+from streaming.counters.both_sides import BothSides
 from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
@@ -34,7 +35,6 @@ from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
 from streaming.counters.unmarked_changes import LossRules, WatchedTallies
-from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import correction_breaker
@@ -112,17 +112,14 @@ class Instance:
         world.streams.append(self.inbox.put)
         clock = lambda: world.now  # noqa: E731
         tallies = self._tallies(clock)
+        sides = BothSides(FAMILY, self.ports, self.ports, world.lineage, world.climate.delay)
         counting = MailboxCounter(
-            family=FAMILY,
-            lists=self.ports,
-            truth=self.ports,
-            lineage=world.lineage,
+            sides=sides,
             tallies=tallies.kept,
             watched=tallies,
             clock=clock,
             width=WIDTH,
-            slack=world.climate.delay // 2,
-            open=OpenMessages(FAMILY, self.ports, self.ports, world.lineage),
+            open=OpenMessages(sides),
         )
         owners = Owners(self.ports)
         parking = {each.name: Parking(each, self.journal, clock) for each in FAMILIES}
@@ -135,13 +132,10 @@ class Instance:
             tables=self.ports,
             counting=counting,
             rounds=self.rounds,
-            clock=clock,
-            limits=limits,
             breaker=correction_breaker(self.journal, clock, metrics=metrics()),
             trouble=lambda: None,
             pauses=nothing_paused,
             steady=lambda: world.now / 1e6,
-            whole=WholeMailboxes(world.lineage, world.climate.delay).covers,
         )
         climate = world.climate
         recent = RecentChanges(0.0, lambda: world.now / 1e6)

@@ -20,6 +20,7 @@ from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.declared.tally import Sum, Sums
 from reconcilers.words.model import Micros
 from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.both_sides import BothSides
 from streaming.counters.count import CountedRange, MailboxCounter
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
@@ -61,6 +62,7 @@ class Listing:
     """As many messages as there are now."""
 
     messages: list[int]
+    sides: BothSides
     open: OpenMessages
     watched: MemoryTallies
     tallies: MemoryTallies
@@ -95,7 +97,10 @@ class Large(Bench):
 
     def counting(self) -> MailboxCounter:
         kept = self.tallies, self.tallies
-        return cast(MailboxCounter, Listing(self.messages, self.open_messages, *kept, self.clock))
+        return cast(
+            MailboxCounter,
+            Listing(self.messages, self.sides, self.open_messages, *kept, self.clock),
+        )
 
     # --- time
 

@@ -233,7 +233,6 @@ class Rounds:
             DELAY,
         )
         return Examiner(
-            ground.family,
             ground.projection,
             tables,
             confirmation,

@@ -18,6 +18,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.counters.both_sides import BothSides
 from streaming.counters.correct import Corrector
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
@@ -33,7 +34,6 @@ from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
 from streaming.counters.unmarked_changes import LossRules, WatchedTallies
-from streaming.counters.whole import WholeMailboxes
 from streaming.monitoring.metrics import UNKNOWN_NODE, Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
@@ -60,13 +60,10 @@ def build_counter_loop(
         tables=tables,
         counting=counting,
         rounds=rounds,
-        clock=now_micros,
-        limits=limits,
         breaker=breaker,
         trouble=trouble,
         pauses=live.unless_other(ours.pauses.why),
         steady=time_awake_or_asleep,
-        whole=WholeMailboxes(ours.lineage, to_micros(settings.stream.delay)).covers,
     )
     recent = RecentChanges(_late_by(settings), time_awake_or_asleep)
     observer = CounterObserver(
@@ -152,17 +149,14 @@ def _counting(
     slow = {"rows_per_second": settings.tally.rows_per_second}
     paced = settings.cassandra.model_copy(update=slow)
     truth = Tables(connect(settings.cassandra), paced, family)
+    sides = BothSides(family, tables, truth, ours.lineage, to_micros(settings.stream.delay))
     return MailboxCounter(
-        family=family,
-        lists=tables,
-        truth=truth,
-        lineage=ours.lineage,
+        sides=sides,
         tallies=ours.tallies,
         watched=watched,
         clock=now_micros,
         width=settings.tally.chunk,
-        slack=to_micros(settings.stream.delay) // 2,
-        open=OpenMessages(family, tables, truth, ours.lineage),
+        open=OpenMessages(sides),
     )
 
 

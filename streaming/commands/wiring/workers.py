@@ -140,7 +140,6 @@ def examiner(of: Job, projection: Projection) -> Examiner:
     """Steps 5 to 7 for one projection, over the connections of this process."""
     ours, rules = of.connections(), rules_of(of.settings)
     return Examiner(
-        family=of.family,
         projection=projection,
         tables=ours.tables,
         confirmation=Confirmer(

@@ -96,14 +96,14 @@ def test_of_two_sums_the_one_that_is_too_low_is_raised_and_the_other_held(old: B
 def test_a_mailbox_that_was_made_before_we_watched_is_not_whole(born: Micros) -> None:
     bench = Bench()
     bench.lineage.watch_from(LONG_AGO)
-    assert not bench.correcting.whole([time_uuid(born, 1)])
+    assert not bench.sides.are_whole([time_uuid(born, 1)])
 
 
 def test_a_mailbox_that_was_made_while_we_watched_is_whole() -> None:
     bench, mailbox = Bench(), time_uuid(LONG_AGO + DELAY // 2 + 1, 1)
     bench.lineage.watch_from(LONG_AGO)
-    assert bench.correcting.whole([mailbox])
-    assert not bench.correcting.whole([mailbox, OTHER])
+    assert bench.sides.are_whole([mailbox])
+    assert not bench.sides.are_whole([mailbox, OTHER])
 
 
 def test_an_observer_says_why_it_would_be_held() -> None:

@@ -227,7 +227,6 @@ def test_a_worker_holds_what_is_above_and_says_until_when() -> None:
     )
     published: list[Wake] = []
     examiner = Examiner(
-        FAMILY,
         PROJECTION,
         tables,
         Confirmer(FAMILY, PROJECTION, tables, MemoryLineage()),

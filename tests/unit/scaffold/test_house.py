@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[3]
 EIGHT_FIELDS = "".join(f"    a{number}: int\n" for number in range(8))
 NINE_FIELDS = EIGHT_FIELDS + "    a8: int\n"
 NINE_ATTRIBUTES = "".join(f"        self.a{number}, b = 1, 2\n" for number in range(9))
+FROZEN = "@dataclass(frozen=True)\nclass A:\n" + NINE_FIELDS + "    def f(self):\n        "
 NINE_STATEMENTS = "".join(f"        self.a{n} = store.prepare_serial('')\n" for n in range(9))
 
 
@@ -69,6 +70,8 @@ def test_twin_types_are_found(tmp_path: Path, other: str) -> None:
         ("parsed-text", "each.sentence.partition('; ')[0]"),
         ("class-fields", "@dataclass\nclass A:\n" + NINE_FIELDS),
         ("class-fields", "@dataclass(slots=True)\nclass A:\n" + NINE_FIELDS),
+        ("class-fields", FROZEN + "self.a0.send()"),
+        ("class-fields", FROZEN + "self.a0()"),
         ("class-fields", "class A:\n    def __init__(self):\n" + NINE_ATTRIBUTES),
         ("class-fields", "class A:\n    a0: int\n    def begin(self):\n" + NINE_ATTRIBUTES),
     ],
@@ -90,6 +93,8 @@ def test_a_breach_is_found(rule: str, source: str) -> None:
         "def f():\n    '''" + "words\n" * 30 + "'''\n" + "    x = 1\n" * 39,
         "x = 1\n" * 300,
         "@dataclass(frozen=True)\nclass A:\n" + NINE_FIELDS,
+        FROZEN + "return self.a0.get(self.f)",
+        FROZEN.replace("int", "Gauge") + "self.a0.set(1)",
         "class A:\n    def __init__(self, store):\n" + NINE_STATEMENTS,
         "class A(Section):\n" + NINE_FIELDS,
         "@dataclass\nclass A:\n    all: ClassVar[int]\n" + EIGHT_FIELDS,

@@ -104,7 +104,8 @@ class Past:
     def examiner(self) -> Examiner:
         together = AcceptedTogether(FAMILY, self.journal, self.lost_rows)
         return Examiner(
-            *(FAMILY, PROJECTION, self.tables),
+            PROJECTION,
+            self.tables,
             Confirmer(FAMILY, PROJECTION, self.tables, self.lineage, DELAY),
             self.journal,
             self.published.extend,
