@@ -23,25 +23,25 @@ class CassandraSettings(Section):
         gt=0,
         description="copies of own_keyspace when it is created; without it: 3, or one a node",
     )
-    username: str | None = Field(None, description="role to log in as; none without one")
+    username: str | None = Field(None, description="role to log in as, if one is needed")
     password: str | None = Field(None, repr=False, description="its password")
     local_dc: str | None = Field(
-        None, description="the one data centre whose nodes are talked to; no level follows from it"
+        None, description="the only data centre whose nodes are contacted; it sets no level"
     )
     consistency: Literal["QUORUM", "LOCAL_QUORUM", "EACH_QUORUM"] = Field(
-        "QUORUM", description="of all reads and writes: as James's own"
+        "QUORUM", description="of all reads and writes; as James's own"
     )
     serial_consistency: Literal["SERIAL", "LOCAL_SERIAL"] = Field(
-        "SERIAL", description="of confirming reads and lightweight transactions: as James's own"
+        "SERIAL", description="of confirming reads and lightweight transactions; as James's own"
     )
     request_timeout: Seconds = Field(10.0, description="longest wait for one answer, seconds")
     rows_per_second: PositiveInt = Field(
-        50_000, description="most rows read per second and worker; protects production"
+        50_000, description="most rows that each worker reads a second; protects James"
     )
     jmx_port: int = Field(
         7199, gt=0, lt=65536, description="each node's JMX port; only `lwt-report` reads it"
     )
-    jmx_username: str | None = Field(None, description="role that JMX asks for; none without one")
+    jmx_username: str | None = Field(None, description="role for JMX, if one is needed")
     jmx_password: str | None = Field(None, repr=False, description="its password")
 
     @property
@@ -51,11 +51,11 @@ class CassandraSettings(Section):
 
 
 class KafkaSettings(Section):
-    """Where the agents publish, and our own topics and group; `{keyspace}` is James's keyspace."""
+    """The agents' topics, our own topics and group. `{keyspace}` stands for James's keyspace."""
 
     bootstrap_servers: str = Field("127.0.0.1:9092", description="comma-separated brokers")
     topic_prefix: str = Field(
-        "james", description="the agent's topic.prefix, and the one topic of all its events"
+        "james", description="the agent's `topic.prefix`, and the one topic of all its events"
     )
     suspects_topic: str = Field(
         "reconciler.{keyspace}.suspects", description="keys to look at again"
@@ -64,10 +64,10 @@ class KafkaSettings(Section):
         "reconciler.{keyspace}.suspects.observe", description="the same for observe mode"
     )
     dead_letters_topic: str = Field(
-        "reconciler.{keyspace}.dead-letters", description="undecodable events"
+        "reconciler.{keyspace}.dead-letters", description="events that cannot be examined"
     )
     group: str = Field(
-        "reconciler.{keyspace}", description="consumer group that offsets are committed to"
+        "reconciler.{keyspace}", description="consumer group for which offsets are committed"
     )
     max_offsets_per_batch: PositiveInt = Field(
         150_000, description="most records read in one batch, over all topics"
@@ -81,23 +81,23 @@ class KafkaSettings(Section):
 
 
 class AgentSettings(Section):
-    """The Debezium agents, one on each Cassandra node; the stream and `doctor` ask how they are."""
+    """The Debezium agents, one a Cassandra node; the stream and `doctor` read their health."""
 
-    http: tuple[str, ...] = Field((), description="their addresses, as http://host:port")
+    http: tuple[str, ...] = Field((), description="their addresses: http://host:port")
 
 
 class CanarySettings(Section):
-    """Rows of our own, written to come back as events: then all before them has come, too."""
+    """Rows that we write to see them return as events: earlier events have then arrived, too."""
 
     keyspace: str = Field(
         "reconciler_canary", description="keyspace of the canaries, marked with CDC"
     )
-    interval: Seconds = Field(1.0, description="a canary is written to each node every so often")
+    interval: Seconds = Field(1.0, description="time between two canaries of a node")
     usual_delay: Seconds = Field(
-        10.0, description="what capture takes as a rule; removals wait while it takes far longer"
+        10.0, description="how long capture usually takes; removals wait while it takes far longer"
     )
-    lost_after: Seconds = Field(600.0, description="a missing canary counts as lost after so long")
-    longest_pause: Seconds = Field(600.0, description="a longer pause of canaries counts as a loss")
+    lost_after: Seconds = Field(600.0, description="a canary missing for longer counts as lost")
+    longest_pause: Seconds = Field(600.0, description="longer without canaries counts as a loss")
 
 
 class MetricsSettings(Section):

@@ -39,17 +39,17 @@ class StreamSettings(Section):
         " cleans; without it `temporary` below checkpoint_dir, or where that is a URI, below the"
         " working directory",
     )
-    delay: Seconds = Field(45.0, description="D: nothing is judged before; James retries for 31 s")
-    window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")
-    trigger: MaybeSeconds = Field(None, description="a batch starts so often; else each window")
-    master: str = Field(
-        "local[2]", description="Spark master: local[N] only, its processes are this host's"
+    delay: Seconds = Field(
+        45.0, description="D: no change is judged earlier; James retries for 31 s"
     )
-    shuffle_partitions: PositiveInt = Field(2, description="tasks that share a look")
+    window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")
+    trigger: MaybeSeconds = Field(None, description="time between two batches; else one window")
+    master: str = Field("local[2]", description="Spark master: local[N] only, on this host")
+    shuffle_partitions: PositiveInt = Field(2, description="tasks that share the looks of a batch")
     jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
     driver_memory: str = Field("1g", description="heap of the Spark driver")
     restart_backoff_max: Seconds = Field(
-        60.0, description="longest pause before a dead query restarts"
+        60.0, description="longest pause before a query that ended is restarted"
     )
 
     @property
@@ -83,32 +83,32 @@ class RepairSettings(Section):
 
     projections: tuple[str, ...] = Field(
         tuple(each.name for each in MESSAGE_PROJECTIONS),
-        description="what is kept true; messages always is",
+        description="tables that are repaired; messages always is",
     )
-    attempts: PositiveInt = Field(3, description="repairs of one difference before it is stuck")
-    re_add_shadowed: bool = Field(False, description="re-add rows that outlived their delete")
+    attempts: PositiveInt = Field(3, description="repairs of a difference before it is stuck")
+    re_add_shadowed: bool = Field(False, description="add rows again that outlived their delete")
     recheck_interval: Seconds = Field(
-        600.0, description="findings that wait are looked at again after"
+        600.0, description="time between two looks at a finding that waits"
     )
     empty_truth_min_rows: PositiveInt = Field(
-        10, description="mailboxes of this size without any truth are held for a person"
+        10, description="a mailbox with so many rows and no truth waits for a person"
     )
     suspects_per_minute: PositiveInt = Field(1000, description="breaker: most suspects a minute")
     suspect_share: Fraction = Field(0.05, description="breaker: largest share of suspects")
     removals_per_minute: PositiveInt = Field(100, description="breaker: most removals a minute")
     removal_share: Fraction = Field(0.01, description="breaker: largest share of removals")
-    share_min_keys: PositiveInt = Field(1000, description="the shares count from so many keys on")
+    share_min_keys: PositiveInt = Field(1000, description="fewest keys for which the shares apply")
     writes_per_minute: PositiveInt = Field(
-        2000, description="most repairs a minute; those above are held for a later minute"
+        2000, description="most repairs a minute; further ones are held for a later minute"
     )
     only_pilot: bool = Field(
         default=False,
-        description="nothing is written, counters included, while no `reconcile pilot` runs",
+        description="write nothing, counters included, unless a `reconcile pilot` runs",
     )
     allow_unsafe_settings: bool = Field(
-        False, description="repair even with settings that take a guard away; for tests"
+        False, description="repair even if a setting removes a guard; for tests"
     )
-    log_days: PositiveInt = Field(90, description="how long the log (and so undo) is kept, days")
+    log_days: PositiveInt = Field(90, description="days for which the log, and so undo, is kept")
 
     @field_validator("projections")
     @classmethod
@@ -121,54 +121,54 @@ QuotaTable = Literal["auto", "currentquota", "quotacurrentvalue"]
 
 
 class TallySettings(Section):
-    """Counters and quotas: when one counts as wrong, and how much is read to know."""
+    """Counters and quotas: when one counts as wrong, and how much is read to find out."""
 
     projections: tuple[str, ...] = Field(
         tuple(dict.fromkeys(each.name for each in (*MAILBOX_TALLIES, *USER_TALLIES))),
-        description="what is kept right",
+        description="counters that are corrected",
     )
     quota_table: QuotaTable = Field(
         "auto",
-        description="table of quotas that James writes; auto: the one that exists, of two the one"
-        " that is written, by the write times of its rows",
+        description="table of quotas that James writes; auto: the one that exists; of two, the one"
+        " whose rows were written last",
     )
-    window: Seconds = Field(60.0, description="a mailbox that changes is counted once in this time")
+    window: Seconds = Field(60.0, description="time in which a changing mailbox is counted once")
     max_update_lag: Seconds = Field(
         1_800.0,
-        description="L: James writes a counter within it, after the truth: longer than the longest"
+        description="L: longest time from the truth's write to the counter's: longer than any"
         " copy or expunge takes",
     )
     max_quota_lag: Seconds = Field(
         1_800.0,
-        description="James updates a quota within it, after the truth: longer than the longest"
-        " backlog of his event bus; a quota that has not stood still for so long is not corrected",
+        description="longest time from the truth's write to the quota's: longer than the longest"
+        " backlog of James's event bus; a quota that changed within it is not corrected",
     )
     looks: PositiveInt = Field(
-        3, description="K: looks on one side, a delay apart, before a correction"
+        3, description="K: looks with the same sign, a delay apart, before a correction"
     )
     chunk: PositiveInt = Field(
-        1000, description="UIDs counted together; if it changes, all are counted again"
+        1000, description="UIDs counted together; another number makes all be counted again"
     )
     rows_per_second: PositiveInt = Field(
-        5_000, description="most rows read per second to be counted"
+        5_000, description="most rows that are read a second for counting"
     )
     after_outage: Seconds = Field(
-        600.0, description="no correction while a node is down, nor this long after"
+        600.0, description="how long after an outage of a node nothing is corrected"
     )
     correction_max_messages: PositiveInt = Field(
-        1_000, description="a counter that is wrong by more waits for a person, messages"
+        1_000, description="messages; a larger error of a counter waits for a person"
     )
     correction_max_octets: PositiveInt = Field(
-        100_000_000, description="the same for the size of a quota, octets"
+        100_000_000, description="octets; the same for the size of a quota"
     )
     corrections_per_minute: PositiveInt = Field(
         60, description="breaker: most corrections a minute"
     )
     correction_share: Fraction = Field(
-        0.05, description="breaker: largest share of corrections among the counters looked at"
+        0.05, description="breaker: largest share of looks that end in a correction"
     )
     share_min_looks: PositiveInt = Field(
-        1000, description="that share counts from so many looks on"
+        1000, description="fewest looks for which that share applies"
     )
 
     @field_validator("projections")
@@ -181,16 +181,16 @@ class SweepSettings(Section):
     """Full comparisons: `reconcile sweep`."""
 
     ranges: PositiveInt = Field(
-        512, description="ranges of tokens of each table: the unit of resuming"
+        512, description="token ranges of each table; a sweep resumes after whole ranges"
     )
     rows_per_second: PositiveInt = Field(
-        5_000, description="most rows read per second, all together"
+        5_000, description="most rows that are read a second, in total"
     )
     when_needed: bool = Field(
         default=True,
-        description="the stream sweeps automatically after its first start, and after each loss",
+        description="the stream starts a sweep after its first start, and after each loss",
     )
-    every_days: int = Field(0, ge=0, description="and so many days after the last; 0: never")
+    every_days: int = Field(0, ge=0, description="days until the next such sweep; 0: never")
 
 
 def _known(names: tuple[str, ...], declared: Iterable[Projection | Tally]) -> tuple[str, ...]:
