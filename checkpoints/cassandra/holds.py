@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from checkpoints.cassandra.store import Store, in_groups
+from checkpoints.cassandra.buckets import BUCKETS, bucket_of, by_bucket
+from checkpoints.cassandra.store import Store
 from checkpoints.pauses import Resumed
 from reconcilers.declared.family import Family
 from reconcilers.limits.hold import Hold
 from reconcilers.words.key import slot_from_text, text_of
 from reconcilers.words.model import Slot
 
-BUCKETS = 16
-SLOTS_A_READ = 100
 COLUMNS = "projection, key, asked_at, who, reason, ended_at"
 
 
@@ -42,13 +39,8 @@ class CassandraHolds:
 
     def standing(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Hold]:
         """The holds in force at these slots, by a few reads for many slots."""
-        by_bucket: dict[int, list[str]] = defaultdict(list)
-        for key in {text_of(slot) for slot in slots}:
-            by_bucket[_bucket(key)].append(key)
         requests = (
-            (self._at, (family.name, bucket, projection, list(group)))
-            for bucket, keys in by_bucket.items()
-            for group in in_groups(keys, SLOTS_A_READ)
+            (self._at, (family.name, bucket, projection, keys)) for bucket, keys in by_bucket(slots)
         )
         rows = self._store.gather("reading holds", requests)
         return {each.slot: each for each in _standing(family, rows)}
@@ -90,8 +82,4 @@ def _standing(family: Family, rows: Iterable[tuple[object, ...]]) -> Iterator[Ho
 
 def _place(hold: Hold) -> tuple[str, int, str, str]:
     key = text_of(hold.slot)
-    return hold.family, _bucket(key), hold.projection, key
-
-
-def _bucket(key: str) -> int:
-    return zlib.crc32(key.encode()) % BUCKETS
+    return hold.family, bucket_of(key), hold.projection, key

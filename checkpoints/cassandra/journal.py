@@ -5,15 +5,14 @@ from __future__ import annotations
 import heapq
 import json
 import secrets
-import zlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from checkpoints import codec
+from checkpoints.cassandra.buckets import BUCKETS, bucket_of, by_bucket
 from checkpoints.cassandra.holds import CassandraHolds
-from checkpoints.cassandra.store import Request, Store, in_groups
+from checkpoints.cassandra.store import Request, Store
 from checkpoints.clock import now_micros
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
@@ -23,8 +22,6 @@ from reconcilers.rows.memory import UUID_EPOCH_100NS
 from reconcilers.words.key import WHOLE_TABLE, named, slot_from_text, text_of
 from reconcilers.words.model import Micros, Slot
 
-BUCKETS = 16
-SLOTS_A_READ = 100
 DAY = 86_400
 UNDO_PERIOD = timedelta(days=90)
 COLUMNS = (
@@ -64,14 +61,11 @@ class CassandraJournal:
         here = "FROM $ks.findings WHERE family = ? AND bucket = ?"
         self._recall = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ? AND key IN ?")
         self._list = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ?")
-        self._open = store.prepare(
+        insert = (
             f"INSERT INTO $ks.findings (family, bucket, {COLUMNS})"
             f" VALUES ({', '.join('?' * (2 + len(NAMES)))})"
         )
-        self._decided = store.prepare(
-            f"INSERT INTO $ks.findings (family, bucket, {COLUMNS})"
-            f" VALUES ({', '.join('?' * (2 + len(NAMES)))}) USING TIMESTAMP ?"
-        )
+        self._open, self._decided = map(store.prepare, (insert, f"{insert} USING TIMESTAMP ?"))
         self._at = store.prepare(f"SELECT WRITETIME(state) {here} AND projection = ? AND key = ?")
         self._now = store.prepare("SELECT toUnixTimestamp(now()) FROM system.local")
         this = f"{here} AND projection = ? AND key = ?"
@@ -105,13 +99,9 @@ class CassandraJournal:
 
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
         """The open findings at these slots, by a few reads for many slots."""
-        by_bucket: dict[int, list[str]] = defaultdict(list)
-        for key in {text_of(slot) for slot in slots}:
-            by_bucket[bucket_of(key)].append(key)
         requests = (
-            (self._recall, (family.name, bucket, projection, list(group)))
-            for bucket, keys in by_bucket.items()
-            for group in in_groups(keys, SLOTS_A_READ)
+            (self._recall, (family.name, bucket, projection, keys))
+            for bucket, keys in by_bucket(slots)
         )
         rows = self._store.gather("recalling open findings", requests)
         return {finding.slot: finding for finding in (_finding(row, family) for row in rows)}
@@ -254,11 +244,6 @@ class CassandraJournal:
 def _place(finding: Finding) -> tuple[str, int, str, str]:
     key = text_of(finding.slot)
     return finding.family, bucket_of(key), finding.projection, key
-
-
-def bucket_of(key: str) -> int:
-    """The partition of a key's text within a family, equal in every process and version."""
-    return zlib.crc32(key.encode()) % BUCKETS
 
 
 def _time_uuid(at: Micros) -> UUID:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from checkpoints.cassandra.journal import BUCKETS, SLOTS_A_READ, bucket_of
+from checkpoints.cassandra.buckets import BUCKETS, bucket_of, by_bucket
 from checkpoints.cassandra.store import Request, Store, in_groups
 from reconcilers.declared.family import Family
 from reconcilers.sweep.lost_rows import LostRow
@@ -32,28 +32,21 @@ class CassandraLostRows:
 
     def at(self, family: Family, slots: Iterable[Slot]) -> dict[Slot, LostRow]:
         """The rows that are left at these slots, by a few reads for many slots."""
-        by_bucket: dict[int, list[str]] = defaultdict(list)
-        for key in {text_of(slot) for slot in slots}:
-            by_bucket[bucket_of(key)].append(key)
-        requests = (
-            (self._at, (family.name, bucket, list(group)))
-            for bucket, keys in by_bucket.items()
-            for group in in_groups(keys, SLOTS_A_READ)
-        )
+        requests = ((self._at, (family.name, bucket, keys)) for bucket, keys in by_bucket(slots))
         rows = self._store.gather("reading which rows are left", requests)
         return {row.slot: row for row in (_row(family, each) for each in rows)}
 
     def keep(self, family: Family, rows: Iterable[LostRow]) -> None:
         """Store rows as left, in batches of one partition."""
-        by_bucket: dict[int, list[Request]] = defaultdict(list)
+        partitions: dict[int, list[Request]] = defaultdict(list)
         for each in rows:
             key = text_of(each.slot)
             bucket = bucket_of(key)
             values = family.name, bucket, key, str(each.reason), each.counted_at, each.seen_at
-            by_bucket[bucket].append((self._keep, values))
+            partitions[bucket].append((self._keep, values))
         batches = (
             self._store.batch(group)
-            for requests in by_bucket.values()
+            for requests in partitions.values()
             for group in in_groups(requests, ROWS_A_BATCH)
         )
         self._store.run("noting which rows are left", batches)

@@ -20,6 +20,7 @@ from cassandra.protocol import RESULT_KIND_ROWS, ProtocolHandler, ResultMessage
 from cassandra.query import BoundStatement, tuple_factory
 
 from checkpoints.cassandra.driver_errors import translated
+from checkpoints.cassandra.store import in_groups
 from reconcilers.declared.raw import RawCell, RawKey, RawRow
 from reconcilers.words.errors import Refused
 
@@ -137,7 +138,7 @@ class RawSelect:
         return self._answers(
             [*leading, as_list(some)]
             for leading, lasts in together.items()
-            for some in _chunks(lasts)
+            for some in in_groups(lasts, KEYS_PER_READ)
         )
 
     def pages(self, values: Sequence[RawCell], rows: int) -> Iterator[list[RawRow]]:
@@ -199,8 +200,3 @@ def as_list(parts: Sequence[RawCell]) -> bytes:
     """The bytes of a list with these cells."""
     cells = [INT.pack(len(part)) + part for part in parts if part is not None]
     return INT.pack(len(cells)) + b"".join(cells)
-
-
-def _chunks(items: Sequence[RawCell]) -> Iterator[Sequence[RawCell]]:
-    for start in range(0, len(items), KEYS_PER_READ):
-        yield items[start : start + KEYS_PER_READ]

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from checkpoints.cassandra import CassandraJournal
-from checkpoints.cassandra.journal import bucket_of
+from checkpoints.cassandra.buckets import bucket_of
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from reconcilers.declared.family import Family

@@ -25,8 +25,8 @@ from cassandra.protocol import (
     SyntaxException,
 )
 
+from checkpoints.cassandra.buckets import BUCKETS, bucket_of
 from checkpoints.cassandra.driver_errors import translated
-from checkpoints.cassandra.journal import BUCKETS, bucket_of
 from checkpoints.cassandra.store import checked_name, in_groups, levels
 from reconcilers.words.errors import Misconfigured, Overloaded, ReadFailed, Refused, Unreachable
 
