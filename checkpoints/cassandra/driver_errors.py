@@ -96,5 +96,4 @@ def _from_every_host(error: NoHostAvailable, message: str) -> ReconcilerError:
 
 
 def _said(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:500]
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]

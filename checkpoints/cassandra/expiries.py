@@ -25,10 +25,7 @@ class CassandraExpiries:
     """`checkpoints.expiries.Expiries`."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Callable[[], Micros] = now_micros,
-        family: Family = MESSAGE,
+        self, store: Store, clock: Callable[[], Micros] = now_micros, family: Family = MESSAGE
     ) -> None:
         self._store = store
         self._clock = clock
@@ -56,8 +53,7 @@ class CassandraExpiries:
             minutes = range(first, last + 1)
             requests = ((self._select, (minute, after, until)) for minute in minutes)
             found = self._store.gather("reading what expires", requests)
-            rows = sorted(found, key=itemgetter(0))
-            for due, *key, source in rows:
+            for due, *key, source in sorted(found, key=itemgetter(0)):
                 yield Expiry(Slot(*key), source, due)
 
 

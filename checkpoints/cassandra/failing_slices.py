@@ -31,17 +31,9 @@ class CassandraFailingSlices:
 
     def keep(self, stream: str, failing: FailingSlice) -> None:
         """Replace the stream's row."""
-        values = (
-            stream,
-            failing.name,
-            failing.times,
-            failing.unheard,
-            failing.since,
-            codec.text_of(nested(failing.end)),
-            failing.most,
-            codec.text_of(nested(failing.until)),
-        )
-        self._store.run("keeping which slice fails", [(self._insert, values)])
+        ends, until = (codec.text_of(nested(each)) for each in (failing.end, failing.until))
+        told = failing.name, failing.times, failing.unheard, failing.since, ends, failing.most
+        self._store.run("keeping which slice fails", [(self._insert, (stream, *told, until))])
 
     def forget(self, stream: str) -> None:
         """Delete the stream's row."""

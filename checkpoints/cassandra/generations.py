@@ -7,8 +7,6 @@ been truncated gets no new generation unnoticed.
 
 from __future__ import annotations
 
-from cassandra.query import PreparedStatement
-
 from checkpoints.cassandra.store import Store
 from reconcilers.limits.generation import GENERATIONS, GUARDS, OWNER, Generations
 from reconcilers.words.model import Micros
@@ -22,31 +20,25 @@ class CassandraGenerations:
 
     def __init__(self, store: Store, scope: str) -> None:
         self._store = store
-        self._keys: dict[str, tuple[object, ...]] = {
-            OWNER: (OWNER,),
-            "pauses": (scope,),
-            "holds": (OF_HOLDS, 0),
-            "breakers": (scope,),
+        places: dict[str, tuple[str, tuple[object, ...]]] = {
+            OWNER: ("name = ?", (OWNER,)),
+            "pauses": ("scope = ?", (scope,)),
+            "holds": ("family = ? AND bucket = ?", (OF_HOLDS, 0)),
+            "breakers": ("scope = ?", (scope,)),
         }
-        where = {
-            OWNER: "name = ?",
-            "pauses": "scope = ?",
-            "holds": "family = ? AND bucket = ?",
-            "breakers": "scope = ?",
-        }
-        self._select, self._update = {}, {}
+        self._select, self._update, self._keys = {}, {}, {}
         for table in GENERATIONS:
+            where, self._keys[table] = places[table]
             self._select[table] = store.prepare(
-                f"SELECT generation FROM $ks.{table} WHERE {where[table]} LIMIT 1"
+                f"SELECT generation FROM $ks.{table} WHERE {where} LIMIT 1"
             )
             self._update[table] = store.prepare_conditional(
-                f"UPDATE $ks.{table} SET generation = ? WHERE {where[table]} IF generation = ?"
+                f"UPDATE $ks.{table} SET generation = ? WHERE {where} IF generation = ?"
             )
 
     def read(self) -> Generations:
         """The generations, by a small read of each table."""
-        doing = "reading the generation of our keyspace"
-        return {table: self._one(doing, self._select[table], table) for table in GENERATIONS}
+        return {table: self._read(table) for table in GENERATIONS}
 
     def replace(self, found: Generations, by: Micros) -> bool:
         """Run a lightweight transaction for each table, until one is not applied."""
@@ -57,6 +49,7 @@ class CassandraGenerations:
         rows = self._store.rows(doing, self._update[table], *values)
         return any(bool(row[0]) for row in rows)
 
-    def _one(self, doing: str, select: PreparedStatement, table: str) -> Micros | None:
-        rows = self._store.rows(doing, select, *self._keys[table])
+    def _read(self, table: str) -> Micros | None:
+        doing = "reading the generation of our keyspace"
+        rows = self._store.rows(doing, self._select[table], *self._keys[table])
         return next((generation for (generation,) in rows), None)

@@ -142,8 +142,7 @@ class CassandraLineage:
 
     def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
         """Every slot of a group, with a source seen there, page by page."""
-        rows = self._store.rows("reading a group's lineage", self._by_group, group)
-        for *key, source in rows:
+        for *key, source in self._store.rows("reading a group's lineage", self._by_group, group):
             yield Slot(*key), source
 
     def of_group_from(self, group: KeyValue, first: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
@@ -158,8 +157,7 @@ class CassandraLineage:
 
     def expire(self, entries: Iterable[Entry]) -> None:
         """Write entries again, to expire after `KEPT_AFTER_LOSS`."""
-        kept = int(KEPT_AFTER_LOSS.total_seconds())
-        self._write("letting lineage expire", list(entries), kept)
+        self._write("letting lineage expire", list(entries), int(KEPT_AFTER_LOSS.total_seconds()))
 
     def _write(self, doing: str, entries: Sequence[Entry], kept: int) -> None:
         by_source: dict[tuple[KeyValue, KeyValue], list[Request]] = defaultdict(list)
@@ -172,10 +170,7 @@ class CassandraLineage:
         by_row = (
             (entry.slot.group, request_of(self._by_row_writes, entry, kept)) for entry in entries
         )
-        halves = [
-            self._store.by_replica(as_one, PARTITIONS_A_BATCH),
-            self._by_partition(by_row),
-        ]
+        halves = [self._store.by_replica(as_one, PARTITIONS_A_BATCH), self._by_partition(by_row)]
         for requests in reversed(halves) if kept else halves:
             self._store.run(doing, requests)
 
@@ -221,14 +216,13 @@ class CassandraLineage:
         self, sources: Mapping[KeyValue, Collection[KeyValue]]
     ) -> dict[SourceInGroup, Deletes]:
         """The truth deletes of many sources by group, a hundred sources of a group a read."""
-        pairs = [(source, group) for group, some in sources.items() for source in some]
         requests = (
             (self._truth_deletes, (list(ids), group))
             for group, some in sources.items()
             for ids in in_groups(list(some), IDS_A_READ)
         )
         seen: dict[SourceInGroup, list[tuple[tuple[KeyValue | None, ...], Micros]]]
-        seen = {pair: [] for pair in pairs}
+        seen = {(source, group): [] for group, some in sources.items() for source in some}
         for source, *key, deleted_at in self._store.gather("reading truth deletes", requests):
             seen[source, key[0]].append((self._named(key), deleted_at))
         return {pair: deletes_of(some) for pair, some in seen.items()}
@@ -258,10 +252,8 @@ class CassandraLineage:
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
         """Whether a truth delete of this group was written between two times (µs, inclusive)."""
-        key = (group, since, until)
-        return any(
-            True for _row in self._store.rows("reading truth deletes", self._group_deletes, *key)
-        )
+        rows = self._store.rows("reading truth deletes", self._group_deletes, group, since, until)
+        return any(True for _row in rows)
 
     def watching(self) -> Watching | None:
         """Since when every change has been received; None if unknown."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import asdict
 from uuid import UUID
 
 from checkpoints.cassandra.store import Request, Store
@@ -41,16 +42,9 @@ class CassandraPauses:
         self._store.run("replacing a pause", [self._store.batch(changes)])
 
     def _beginning(self, pause: Pause) -> Request:
-        values = (
-            self._scope,
-            pause.asked_at,
-            pause.what,
-            pause.who,
-            pause.reason,
-            pause.until,
-            None if pause.pilot is None else _as_text(pause.pilot),
-        )
-        return self._insert, values
+        pilot = None if pause.pilot is None else _as_text(pause.pilot)
+        told = pause.asked_at, pause.what, pause.who, pause.reason, pause.until
+        return self._insert, (self._scope, *told, pilot)
 
     def standing(self) -> tuple[Pause, ...]:
         """The pauses without an end, oldest first."""
@@ -79,13 +73,7 @@ class CassandraPauses:
 
 
 def _as_text(pilot: Pilot) -> str:
-    named = {
-        "users": pilot.users,
-        "mailboxes": pilot.mailboxes,
-        "systems": pilot.systems,
-        "kinds": pilot.kinds,
-    }
-    return json.dumps({what: sorted(map(str, those)) for what, those in named.items()})
+    return json.dumps({what: sorted(map(str, those)) for what, those in asdict(pilot).items()})
 
 
 def _from_text(text: str) -> Pilot:

@@ -121,8 +121,7 @@ class Store:
         waiting: dict[tuple[Any, ...], list[Request]] = defaultdict(list)
         for group in groups:
             bound: list[Request] = [(statement.bind(values), ()) for statement, values in group]
-            key = bound[0][0].routing_key
-            replicas = tuple(metadata.get_replicas(self.keyspace, key))
+            replicas = tuple(metadata.get_replicas(self.keyspace, bound[0][0].routing_key))
             if not replicas:
                 yield self.batch(bound)
                 continue

@@ -43,9 +43,8 @@ class CassandraSweeps:
 
     def begin(self, sweep: SweepRecord) -> None:
         """Write one row."""
-        told = sweep.who, sweep.reason, ",".join(sweep.systems), sweep.ranges
-        values = (self._scope, sweep.began_at, *told)
-        self._store.run("beginning a sweep", [(self._insert, values)])
+        told = sweep.began_at, sweep.who, sweep.reason, ",".join(sweep.systems), sweep.ranges
+        self._store.run("beginning a sweep", [(self._insert, (self._scope, *told))])
 
     def all(self) -> tuple[SweepRecord, ...]:
         """All sweeps, newest first, as the table orders them."""

@@ -18,7 +18,7 @@ from itertools import takewhile
 from typing import Protocol
 
 from checkpoints.schema import STEPS
-from checkpoints.schema.step import Columns, RowStore, SchemaStep, key_of, made_by, statements
+from checkpoints.schema.step import RowStore, SchemaStep, key_of, made_by, statements
 from reconcilers.declared.family import Schema
 from reconcilers.words.errors import AlreadyRunning, OtherSchema
 
@@ -202,19 +202,15 @@ def _missing(cql: str, keyspace: str, have: Schema) -> Iterator[tuple[str, str]]
             have[table] = dict(columns)
             yield f"table {table}", statement
         else:
-            for column, kind in _lacking(columns, have[table]):
-                have[table][column] = kind
-                added = f"ALTER TABLE {keyspace}.{table} ADD IF NOT EXISTS {column} {kind}"
-                yield f"column {table}.{column}", added
-
-
-def _lacking(columns: Columns, have: Columns) -> list[tuple[str, str]]:
-    return [(column, kind) for column, kind in columns.items() if column not in have]
+            for column, kind in columns.items():
+                if column not in have[table]:
+                    have[table][column] = kind
+                    added = f"ALTER TABLE {keyspace}.{table} ADD IF NOT EXISTS {column} {kind}"
+                    yield f"column {table}.{column}", added
 
 
 def _create_keyspace(keyspace: str, replication: Mapping[str, str]) -> str:
-    pairs = replication.items()
-    options = ", ".join(f"{_quoted(name)}: {_quoted(value)}" for name, value in pairs)
+    options = ", ".join(f"{_quoted(name)}: {_quoted(value)}" for name, value in replication.items())
     return f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{options}}}"
 
 
