@@ -1,8 +1,4 @@
-"""Expiries: when a cell with a TTL expires, no event reports it, and a look is due (the port).
-
-Implementations: `checkpoints.cassandra.CassandraExpiries` and the fake
-`tests.fakes.checkpoints.memory.MemoryExpiries`.
-"""
+"""Expiries: when a cell with a TTL expires, no event reports it, and a look is due (the port)."""
 
 from __future__ import annotations
 

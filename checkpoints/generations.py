@@ -1,8 +1,4 @@
-"""The generations of our own keyspace (the port; `reconcilers.limits.generation` has the rules).
-
-Implementations: `checkpoints.cassandra.CassandraGenerations` (the real one) and
-`tests.fakes.checkpoints.generations.MemoryGenerations` (the fake); one contract test runs on both.
-"""
+"""The generations of our own keyspace (the port; `reconcilers.limits.generation` has the rules)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The holds that persons have put on keys, ended ones included (the port).
-
-Implementations: `checkpoints.cassandra.CassandraHolds` and the fake
-`tests.fakes.checkpoints.holds.MemoryHolds`; one contract test runs against both.
-"""
+"""The holds that persons have put on keys, ended ones included (the port)."""
 
 from __future__ import annotations
 

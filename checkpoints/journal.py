@@ -1,8 +1,5 @@
 """The journal: what was found, what was done, and what must be looked at again (the port).
 
-Implementations: `checkpoints.cassandra.CassandraJournal` and the fake
-`tests.fakes.checkpoints.memory.MemoryJournal`; one contract test runs against both.
-
 Every implementation follows these rules:
 
 1. A finding is durable when ``put`` returns: it is the write-ahead record of a repair.

@@ -1,8 +1,4 @@
-"""When and why changes may have been missed, shown until a sweep has compared all (the port).
-
-Implementations: `checkpoints.cassandra.CassandraLosses` and the fake
-`tests.fakes.checkpoints.losses.MemoryLosses`; one contract test runs against both.
-"""
+"""When and why changes may have been missed, shown until a sweep has compared all (the port)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Listing rows that are left for one reason, as members of one finding (the port).
-
-Implementations: `checkpoints.cassandra.CassandraLostRows` and `tests.fakes.checkpoints.lost_rows`.
-"""
+"""Listing rows that are left for one reason, as members of one finding (the port)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The pauses that persons requested, ended ones included (the port).
-
-Implementations: `checkpoints.cassandra.CassandraPauses` and the fake
-`tests.fakes.checkpoints.pauses.MemoryPauses`; one contract test runs against both.
-"""
+"""The pauses that persons requested, ended ones included (the port)."""
 
 from __future__ import annotations
 

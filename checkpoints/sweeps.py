@@ -1,8 +1,4 @@
-"""Sweeps: which were started, and how far each has come (the port).
-
-Implementations: `checkpoints.cassandra.CassandraSweeps` and the fake
-`tests.fakes.checkpoints.sweeps.MemorySweeps`; one contract test runs against both.
-"""
+"""Sweeps: which were started, and how far each has come (the port)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 A mailbox is counted by chunks of UIDs, so a change costs one chunk to count again. Chunks only
 raise suspicion: before a correction everything is counted again, against the truth.
-
-Implementations: `CassandraTallies`, `CassandraRounds`; the fakes `MemoryTallies`, `MemoryRounds`.
 """
 
 from __future__ import annotations
