@@ -10,17 +10,11 @@ import argparse
 import shlex
 import time
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reconcilers.words.errors import (
-    Misconfigured,
-    OtherSchema,
-    ReconcilerError,
-    Refused,
-    Retryable,
-)
+from reconcilers.words.errors import Misconfigured, OtherSchema, ReconcilerError, Refused, Retryable
 from streaming.commands.doctor.checks import ON_CASSANDRA, ON_KAFKA
 from streaming.commands.doctor.checks.check import Check, KafkaContext, Level, problem
 from streaming.commands.doctor.checks.quotas import context_of
@@ -92,10 +86,8 @@ def examine(settings: Settings) -> Iterator[Check]:
     except ReconcilerError as failed:
         yield problem(str(failed), "start it, or correct the setting")
         return
-    try:
+    with closing(watcher):
         yield from _each(ON_KAFKA, KafkaContext(settings, settings.families(), watcher))
-    finally:
-        watcher.close()
 
 
 def _each(checks: Iterable[Callable[[S], Iterator[Check]]], context: S) -> Iterator[Check]:
@@ -170,9 +162,8 @@ def _carried_out(settings: Settings, admin: CassandraSettings, found: list[Check
             _end_memory(cluster, admin, watched - _captured(settings, cluster))
             _run(cluster, statements)
     if topics:
-        watcher = Watcher(settings.kafka)
-        watcher.create(topics)
-        watcher.close()
+        with closing(Watcher(settings.kafka)) as watcher:
+            watcher.create(topics)
         print(f"done     created {', '.join(topics)}")
     return bool(own or statements or topics)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from checkpoints.bookmarks import Bookmark, Place, Positions, flat
@@ -39,11 +40,8 @@ class UnsettledEvents:
 
     def _read(self) -> list[Record]:
         try:
-            watcher = self.watcher()
-            try:
+            with closing(self.watcher()) as watcher:
                 return list(self._tails(watcher))
-            finally:
-                watcher.close()
         except Retryable as failed:
             self._told.append(f"whether Kafka has more of it is not known: {failed}")
             return []

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from streaming.commands.doctor.checks.check import (
-    Check,
-    KafkaContext,
-    Level,
-    fine,
-    problem,
-    warning,
-)
+from streaming.commands.doctor.checks.check import Check, KafkaContext, fine, problem, warning
 from streaming.topics import own_topics
 
 KEPT_AT_LEAST = timedelta(hours=24)
@@ -25,8 +18,7 @@ def topics(broker: KafkaContext) -> Iterator[Check]:
     missing = broker.watcher.missing(wanted)
     for topic in missing:
         whose = "the agent's, for all tables: is it the topic.prefix of every agent?"
-        yield Check(
-            Level.PROBLEM,
+        yield problem(
             f"topic {topic} does not exist",
             f"create it: --fix ({whose if topic == events else 'ours'})",
             topics=(topic,),

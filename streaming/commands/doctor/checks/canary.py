@@ -10,7 +10,7 @@ from checkpoints.clock import now_micros, to_micros, to_seconds
 from reconcilers.capture.frontier import CANARY_TABLE, newest_of
 from reconcilers.words.model import Micros
 from streaming.commands.doctor.checks.capture import turn_on
-from streaming.commands.doctor.checks.check import CassandraContext, Check, Level, fine, problem
+from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode
 from streaming.tables.canary_schema import add, lacking, one_copy, statements
@@ -27,8 +27,7 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
     """The table exists, has each row on one node, and CDC is on for it."""
     keyspace = context.settings.canary.keyspace
     if not proves(context):
-        yield Check(
-            Level.PROBLEM,
+        yield problem(
             f"keyspace {keyspace} keeps more than one copy of a row, or none in a data centre: its"
             " canaries prove nothing, and none is written",
             "an admin sets SimpleStrategy with one copy: --fix; what was judged by them may be"
@@ -38,23 +37,20 @@ def canary_table(context: CassandraContext) -> Iterator[Check]:
     name = f"{keyspace}.{CANARY_TABLE}"
     columns = context.cluster.schema(keyspace).get(CANARY_TABLE)
     if columns is None:
-        yield Check(
-            Level.PROBLEM,
+        yield problem(
             f"there is no table {name}: no counter is corrected, and losses are not seen",
             "an admin makes it: --fix",
             cql=statements(keyspace),
         )
     elif missing := lacking(columns):
-        yield Check(
-            Level.PROBLEM,
+        yield problem(
             f"table {name} lacks the columns {', '.join(missing)}: no canary is written",
             "an admin adds them: --fix",
             cql=(add(keyspace, missing),),
         )
     elif CANARY_TABLE not in context.cluster.tables_with_cdc(keyspace):
         grace = context.cluster.gc_grace(keyspace)[CANARY_TABLE]
-        yield Check(
-            Level.PROBLEM,
+        yield problem(
             f"CDC is off for {name}: no counter is corrected, and losses are not seen",
             "an admin turns it on: --fix",
             cql=turn_on(name, grace),

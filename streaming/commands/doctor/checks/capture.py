@@ -8,14 +8,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 
 from reconcilers.words.errors import Refused
-from streaming.commands.doctor.checks.check import (
-    CassandraContext,
-    Check,
-    Level,
-    fine,
-    problem,
-    warning,
-)
+from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.monitoring.agents import unwell
 
 NODE_SETTINGS = (
@@ -40,8 +33,7 @@ def cdc_on(context: CassandraContext) -> Iterator[Check]:
     grace = context.cluster.gc_grace(context.keyspace)
     for table in present:
         if table not in captured:
-            yield Check(
-                Level.PROBLEM,
+            yield problem(
                 f"CDC is off for {table}: its changes are not seen",
                 "an admin turns it on: --fix; then a full comparison is needed: `reconcile sweep`",
                 cql=turn_on(f"{context.keyspace}.{table}", grace[table]),

@@ -79,11 +79,11 @@ def fine(what: str) -> Check:
     return Check(Level.OK, what)
 
 
-def warning(what: str, advice: str) -> Check:
+def warning(what: str, advice: str, **fix: tuple[str, ...]) -> Check:
     """A check of something that works, but could be safer."""
-    return Check(Level.WARNING, what, advice)
+    return Check(Level.WARNING, what, advice, **fix)
 
 
-def problem(what: str, advice: str) -> Check:
+def problem(what: str, advice: str, **fix: tuple[str, ...]) -> Check:
     """A check of something that does not work, or that breaks a promise."""
-    return Check(Level.PROBLEM, what, advice)
+    return Check(Level.PROBLEM, what, advice, **fix)

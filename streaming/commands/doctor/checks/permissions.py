@@ -9,14 +9,7 @@ from reconcilers.declared.family import Family, Projection, Schema, contents_in,
 from reconcilers.declared.tally import Tally
 from reconcilers.words.errors import Refused
 from reconcilers.words.model import NEVER_WRITTEN
-from streaming.commands.doctor.checks.check import (
-    CassandraContext,
-    Check,
-    Level,
-    fine,
-    problem,
-    warning,
-)
+from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.settings import Settings
 
 ROLES = "deploy/cassandra/roles.cql"
@@ -125,8 +118,8 @@ def _judged(context: CassandraContext, name: str, grants: Grants) -> Iterator[Ch
     for each in missing:
         only_doctor = each.keyspace == "system_views" and not counts  # pending hints are there
         unneeded = only_doctor or each == HISTORY or each.table in contents
-        yield Check(
-            Level.WARNING if unneeded else Level.PROBLEM,
+        check = warning if unneeded else problem
+        yield check(
             f"role {name} lacks {each.permission} on {each.resource.lower()}",
             "an admin grants it: --fix",
             cql=(f'GRANT {each.permission} ON {each.resource} TO "{name}"',),

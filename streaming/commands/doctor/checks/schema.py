@@ -6,14 +6,7 @@ from collections.abc import Iterator
 
 from reconcilers.declared.family import Family, Projection, bind
 from reconcilers.words.errors import Misconfigured
-from streaming.commands.doctor.checks.check import (
-    CassandraContext,
-    Check,
-    Level,
-    fine,
-    problem,
-    warning,
-)
+from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.tables.own_keyspace import gap_in
 from streaming.tables.replication import copies, data_centres, why_levels_are_guessed
 
@@ -90,8 +83,7 @@ def own_keyspace(context: CassandraContext) -> Iterator[Check]:
         yield fine(f"keyspace {settings.own_keyspace} has the tables of this version")
         return
     rows = COPIES_ROWS if gap.copies else ""
-    yield Check(
-        Level.PROBLEM,
+    yield problem(
         f"keyspace {settings.own_keyspace} lacks {', '.join(gap.what)}",
         f"an admin adds it: --fix{rows}",
         cql=gap.cql,
