@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 
 from kafka import KafkaConsumer
-from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.errors import Unreachable
 from streaming.settings import KafkaSettings
+from streaming.topics.kafka_errors import translated
 from streaming.topics.record import Record
 
 WITHIN = 2.0
@@ -31,10 +31,8 @@ class FewRecords:
 
         Raises `Unreachable` unless all arrive within `WITHIN`.
         """
-        try:
+        with translated("few records of Kafka"):
             yield from self._read(self._made(), ranges)
-        except KafkaError as failed:
-            raise Unreachable(f"few records of Kafka: {failed}") from failed
 
     def _made(self) -> KafkaConsumer:
         if self._consumer is None:

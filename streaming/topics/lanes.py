@@ -67,8 +67,7 @@ def with_lanes_for(place: str, partitions: int, used: Collection[int]) -> tuple[
     """
     if len({leads_to(place, lane, partitions) for lane in used}) == partitions:
         return tuple(sorted(used))
-    new = lanes_of(place, partitions, max(used, default=-1) + 1)
-    return tuple(sorted((*used, *new)))
+    return tuple(sorted((*used, *lanes_of(place, partitions, max(used, default=-1) + 1))))
 
 
 def newest_lanes(place: str, partitions: int, lanes: Collection[int]) -> tuple[int, ...]:

@@ -11,13 +11,12 @@ from functools import cache
 from typing import Any
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
 
 from reconcilers.declared.family import Family
-from reconcilers.words.errors import Unreachable
 from reconcilers.words.key import named
 from reconcilers.words.model import PUBLISHED, KeyValue, Wake
 from streaming.settings import KafkaSettings
+from streaming.topics.kafka_errors import translated
 from streaming.topics.record import Record
 
 
@@ -41,13 +40,11 @@ def _send(
     settings: KafkaSettings, topic: str, values: Iterable[tuple[bytes | None, bytes | None]]
 ) -> None:
     """Send and wait until all are acknowledged. Raises `Unreachable`."""
-    try:
+    with translated(f"Kafka at {settings.bootstrap_servers}"):
         producer = _producer(settings.bootstrap_servers)
         sent = [producer.send(topic, key=key, value=value) for key, value in values]
         for each in sent:
             each.get(timeout=60)
-    except KafkaError as failed:
-        raise Unreachable(f"Kafka at {settings.bootstrap_servers}: {failed}") from failed
 
 
 def publish_wakes(

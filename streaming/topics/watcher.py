@@ -23,6 +23,7 @@ from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions, flat
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.settings import KafkaSettings
+from streaming.topics.kafka_errors import translated
 from streaming.topics.record import Record
 
 log = logging.getLogger("reconciler")
@@ -94,26 +95,20 @@ class Watcher:
 
     def partitions(self, topic: str) -> list[int]:
         """The numbers of a topic's partitions. Raises `Unreachable`."""
-        try:
+        with translated(f"the partitions of {topic}"):
             return sorted(self._consumer.partitions_for_topic(topic) or ())
-        except KafkaError as failed:
-            raise Unreachable(f"the partitions of {topic}: {failed}") from failed
 
     def missing(self, topics: Iterable[str]) -> list[str]:
         """Those of the topics that do not exist. Raises `Unreachable`."""
-        try:
+        with translated("which topics there are"):
             existing = self._consumer.topics()
-        except KafkaError as failed:
-            raise Unreachable(f"which topics there are: {failed}") from failed
         return [topic for topic in topics if topic not in existing]
 
     def ids(self, topics: Iterable[str]) -> KafkaIds:
         """The ids of these topics and of the cluster. Raises `Unreachable`."""
-        try:
+        with translated("the ids of topics"):
             cluster = self._admin.describe_cluster()["cluster_id"]
             described = self._admin.describe_topics(list(topics))
-        except KafkaError as failed:
-            raise Unreachable(f"the ids of topics: {failed}") from failed
         known = {each["name"]: str(each["topic_id"]) for each in described if each.get("topic_id")}
         return KafkaIds(str(cluster), {name: each for name, each in known.items() if each != NO_ID})
 
@@ -128,14 +123,12 @@ class Watcher:
     def written_at(self, places: Positions) -> dict[Place, Micros]:
         """When (µs) the first record from each offset on was written; may be incomplete."""
         asked = {TopicPartition(*place): offset for place, offset in places.items()}
-        try:
+        with translated("the age of records"):
             self._consumer.assign(list(asked))
             try:
                 return self._first_from(asked)
             finally:
                 self._consumer.resume(*asked)  # a partition stays paused when it is assigned again
-        except KafkaError as failed:
-            raise Unreachable(f"the age of records: {failed}") from failed
 
     def _first_from(self, asked: Mapping[TopicPartition, int]) -> dict[Place, Micros]:
         found: dict[Place, Micros] = {}
@@ -158,10 +151,8 @@ class Watcher:
             for topic, each in self.end_offsets(topics).items()
             for number, end in each.items()
         }
-        try:
+        with translated("offsets of a time"):
             found = self._consumer.offsets_for_times(dict.fromkeys(ends, at // 1000))
-        except KafkaError as failed:
-            raise Unreachable(f"offsets of a time: {failed}") from failed
         return {
             (each.topic, each.partition): end if (told := found.get(each)) is None else told.offset
             for each, end in ends.items()
@@ -179,8 +170,7 @@ class Watcher:
         }
 
         def commit() -> None:
-            told = self._admin.alter_group_offsets(group, positions)
-            for failed in told.values():
+            for failed in self._admin.alter_group_offsets(group, positions).values():
                 if failed is not NoError:
                     raise failed(f"of group {group}")
 
@@ -210,10 +200,8 @@ class Watcher:
     def configured(self, topics: Iterable[str], name: str) -> dict[str, str]:
         """This setting of each topic, as it is now at the broker. Raises `Unreachable`."""
         asked = [ConfigResource(ConfigResourceType.TOPIC, each, [name]) for each in topics]
-        try:
+        with translated("the settings of topics"):
             told = self._admin.describe_configs(asked, config_filter=ConfigFilterType.ALL)
-        except KafkaError as failed:
-            raise Unreachable(f"the settings of topics: {failed}") from failed
         configs = told.get("topic", {})
         return {topic: str(each[name]["value"]) for topic, each in configs.items() if name in each}
 
@@ -223,7 +211,7 @@ class Watcher:
         Raises `Unreachable`, also if nothing arrives for `SILENT` s.
         """
         place = TopicPartition(topic, partition)
-        try:
+        with translated(f"reading topic {topic}"):
             self._consumer.assign([place])
             self._consumer.seek(place, begin)
             silent = 0
@@ -234,8 +222,6 @@ class Watcher:
                 silent = silent + 1 if self._consumer.position(place) == at else 0
                 if silent > SILENT:
                     raise Unreachable(f"reading topic {topic}: nothing has come for {SILENT} s")
-        except KafkaError as failed:
-            raise Unreachable(f"reading topic {topic}: {failed}") from failed
 
     def holds_records(self, place: Place, begin: int, end: int) -> bool:
         """Whether these offsets have a record, not only markers; or may have had one, now gone."""
@@ -276,11 +262,9 @@ class Watcher:
             TopicPartition(topic, number) for topic in topics for number in self.partitions(topic)
         ]
         found: dict[str, dict[int, int]] = {}
-        try:
+        with translated("positions of topics"):
             for partition, offset in _positions(ask, partitions).items():
                 found.setdefault(partition.topic, {})[partition.partition] = offset
-        except KafkaError as failed:
-            raise Unreachable(f"positions of topics: {failed}") from failed
         return found
 
 
