@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from http.client import HTTPException
 from threading import Event
 from urllib.request import urlopen
@@ -31,35 +32,30 @@ def unwell(address: str) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
 class AgentWatch:
     """Asks the agents in the settings from time to time, in a thread of its own.
 
     Nothing else shows a dead agent at once: without it no event comes, as if nothing was written.
     """
 
-    def __init__(
-        self,
-        addresses: Iterable[str],
-        metrics: Metrics,
-        ask: Callable[[str], list[str]] = unwell,
-    ) -> None:
-        self._addresses = tuple(addresses)
-        self._metrics = metrics
-        self._ask = ask
+    addresses: Sequence[str]
+    metrics: Metrics
+    ask: Callable[[str], list[str]] = unwell
 
     def run(self, stop: Event) -> None:
         """Measure until ``stop`` is set."""
         self.measure()
-        while self._addresses and not stop.wait(EVERY_S):
+        while self.addresses and not stop.wait(EVERY_S):
             self.measure()
 
     def measure(self) -> None:
         """Show for each agent whether it is well."""
-        for address in self._addresses:
-            self._metrics.agent_up.labels(address).set(self._is_well(address))
+        for address in self.addresses:
+            self.metrics.agent_up.labels(address).set(self._is_well(address))
 
     def _is_well(self, address: str) -> bool:
         try:
-            return not self._ask(address)
+            return not self.ask(address)
         except (OSError, ValueError, TypeError):
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from prometheus_client import Gauge
@@ -72,30 +72,24 @@ def longest(found: Iterable[PartitionLag], now: Micros) -> float | None:
     return max(known, default=None)
 
 
+@dataclass(slots=True)
 class LagWatch:
     """Measures and shows how far the stream is behind the ends of its topics."""
 
-    def __init__(
-        self,
-        kafka: KafkaRecords,
-        topics: tuple[str, ...],
-        metrics: Metrics,
-        clock: Callable[[], Micros] = now_micros,
-    ) -> None:
-        self._kafka = kafka
-        self._topics = topics
-        self._metrics = metrics
-        self._clock = clock
-        self._lags: list[PartitionLag] = []
+    kafka: KafkaRecords
+    topics: tuple[str, ...]
+    metrics: Metrics
+    clock: Callable[[], Micros] = now_micros
+    _lags: list[PartitionLag] = field(default_factory=list)
 
     def measure(self, read_up_to: Offsets) -> None:
         """Show the lag behind these offsets. Without a broker, the last known lag grows older."""
         with suppress(Retryable):
-            self._lags = lags(self._kafka, self._topics, read_up_to)
-        now = self._clock()
+            self._lags = lags(self.kafka, self.topics, read_up_to)
+        now = self.clock()
         for lag in self._lags:
-            self._show(self._metrics.lag_records, lag, lag.records)
-            self._show(self._metrics.lag_seconds, lag, lag.seconds(now))
+            self._show(self.metrics.lag_records, lag, lag.records)
+            self._show(self.metrics.lag_seconds, lag, lag.seconds(now))
 
     def _show(self, metric: Gauge, lag: PartitionLag, value: float | None) -> None:
         place = (lag.topic, str(lag.partition))

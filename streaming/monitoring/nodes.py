@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from reconcilers.words.waiting import Wait, Waiting
@@ -19,16 +20,14 @@ class NodeStates(Protocol):
         """The nodes that hold hints for others."""
 
 
+@dataclass(slots=True)
 class NodesWatch:
     """Watches for outages; replicas may differ for ``pause`` (seconds) after one."""
 
-    def __init__(
-        self, nodes: NodeStates, pause: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._nodes = nodes
-        self._pause = pause
-        self._clock = clock
-        self._well_since: float | None = None
+    nodes: NodeStates
+    pause: float
+    clock: Callable[[], float] = time.monotonic
+    _well_since: float | None = None
 
     def trouble(self) -> Waiting | None:
         """Why no correction may be made now, None if one may."""
@@ -36,14 +35,14 @@ class NodesWatch:
         return None if why is None else Waiting(Wait.NODE_AWAY, why)
 
     def _why(self) -> str | None:
-        away = self._nodes.away()
+        away = self.nodes.away()
         if away:
-            self._well_since = self._clock() + self._pause
+            self._well_since = self.clock() + self.pause
             return f"node {', '.join(away)} is down"
-        hints = self._nodes.with_hints()
+        hints = self.nodes.with_hints()
         if hints:
-            self._well_since = self._clock() + self._pause
+            self._well_since = self.clock() + self.pause
             return f"hints are pending on node {', '.join(hints)}"
-        if self._well_since is not None and self._clock() < self._well_since:
-            return f"a node was down, or had hints, less than {self._pause:.0f} s ago"
+        if self._well_since is not None and self.clock() < self._well_since:
+            return f"a node was down, or had hints, less than {self.pause:.0f} s ago"
         return None

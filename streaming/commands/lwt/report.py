@@ -63,12 +63,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     cassandra = settings.cassandra
     with node_metrics(cassandra) as metrics, asking(cassandra.request_timeout) as ask:
         shown = _shown(metrics, settings)
-        reader = Reader(
-            metrics,
-            Beans(ask, cassandra, arguments.jmx),
-            cassandra.username,
-            cassandra.request_timeout,
-        )
+        beans = Beans(ask, cassandra, arguments.jmx)
+        reader = Reader(metrics, beans, cassandra.username, cassandra.request_timeout)
         before = _snapshots(reader, settings)
         while True:
             time.sleep(to_seconds(arguments.interval))
@@ -106,19 +102,21 @@ def _cost(before: Snapshots, after: Snapshots, copies: Mapping[str, int]) -> Cos
     return replace(cost, confirmed=newly_confirmed(before.confirmed, after.confirmed))
 
 
+@dataclass(frozen=True, slots=True)
 class Beans:
-    """Asks nodes over JMX. Each answer names its node."""
+    """Asks nodes over JMX at ``places`` (HOST:PORT), without any each node at its own address.
 
-    def __init__(self, ask: AskNode, settings: CassandraSettings, places: list[str]) -> None:
-        """``places`` (HOST:PORT) are asked; without any, each node at its own address."""
-        self._ask = ask
-        self._settings = settings
-        self._places = places
+    Each answer names its node.
+    """
+
+    ask: AskNode
+    settings: CassandraSettings
+    places: list[str]
 
     def read(self, addresses: Mapping[str, str]) -> tuple[dict[str, NodeBeans], dict[str, str]]:
         """The answers by host id, and for each silent node the reason."""
-        own = {name: f"{node}:{self._settings.jmx_port}" for name, node in addresses.items()}
-        answers = {place: self._answer(place) for place in self._places or own.values()}
+        own = {name: f"{node}:{self.settings.jmx_port}" for name, node in addresses.items()}
+        answers = {place: self._answer(place) for place in self.places or own.values()}
         told = {each.host_id: each for each in answers.values() if isinstance(each, NodeBeans)}
         failed = {place: each for place, each in answers.items() if isinstance(each, str)}
         every = "; ".join(failed.values()) or "no --jmx is of this node"
@@ -127,32 +125,30 @@ class Beans:
 
     def _answer(self, place: str) -> NodeBeans | str:
         host, _, port = place.rpartition(":")
-        username, password = self._settings.jmx_username, self._settings.jmx_password
+        username, password = self.settings.jmx_username, self.settings.jmx_password
         try:
-            return self._ask(JmxLogin(host.strip("[]"), int(port), username, password))
+            return self.ask(JmxLogin(host.strip("[]"), int(port), username, password))
         except ReconcilerError as failed:
             return str(failed)
 
 
+@dataclass(frozen=True, slots=True)
 class Reader:
-    """Takes a snapshot of each node that answers within its patience (s).
+    """Takes a snapshot of each node that answers within its ``patience`` (s).
 
     A node that was restarted has closed our connection, and is asked again.
     """
 
-    def __init__(
-        self, metrics: NodeMetrics, beans: Beans, role: str | None, patience: float
-    ) -> None:
-        self._metrics = metrics
-        self._beans = beans
-        self._role = role
-        self._patience = patience
+    metrics: NodeMetrics
+    beans: Beans
+    role: str | None
+    patience: float
 
     def snapshots(self) -> dict[str, NodeSnapshot | str]:
         """By node, its snapshot or why there is none. Raises if no node answers."""
-        addresses = self._metrics.addresses()
-        beans, silent = self._beans.read(addresses)
-        until = time.monotonic() + self._patience
+        addresses = self.metrics.addresses()
+        beans, silent = self.beans.read(addresses)
+        until = time.monotonic() + self.patience
         found: dict[str, NodeSnapshot | str] = {}
         for name, node in addresses.items():
             found[node] = self._answer(node, beans.get(name), silent.get(name), until)
@@ -172,17 +168,17 @@ class Reader:
                 time.sleep(ASKED_AGAIN_AFTER)
             except Refused as failed:
                 raise Refused(
-                    f"{failed}: GRANT SELECT ON KEYSPACE system_views TO {self._role}"
+                    f"{failed}: GRANT SELECT ON KEYSPACE system_views TO {self.role}"
                     " (deploy/cassandra/roles.cql)"
                 ) from failed
 
     def _one(self, node: str, beans: NodeBeans | None, silent: str | None) -> NodeSnapshot:
-        told = self._metrics.of(node)
+        told = self.metrics.of(node)
         gaps = []
         if beans is None:
             gaps.append(f"{node} reports no lightweight transactions by table: {silent}")
         if told.compactions is None:
-            gaps.append(f"compactions: GRANT SELECT ON TABLE {COMPACTIONS} TO {self._role}")
+            gaps.append(f"compactions: GRANT SELECT ON TABLE {COMPACTIONS} TO {self.role}")
         latencies = beans.gauges if beans else {}
         tables = {table: dict(counts) for table, counts in told.tables.items()}
         for table, counts in (beans.tables if beans else {}).items():
