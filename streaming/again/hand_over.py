@@ -164,14 +164,12 @@ class HandOver:
 
     def revisit(self) -> None:
         """Hand over the unresolved findings, because lineage is complete now."""
-        names = self.family.names
-        self.publish(
-            [
-                Suspect(each.slot, frozenset(), each.kind, each.projection)
-                for each in self.journal.open_findings(self.family)
-                if each.kind is Kind.UNRESOLVED and each.projection in names
-            ]
-        )
+        unresolved = [
+            Suspect(each.slot, frozenset(), each.kind, each.projection)
+            for each in self.journal.open_findings(self.family)
+            if each.kind is Kind.UNRESOLVED and each.projection in self.family.names
+        ]
+        self.publish(unresolved)
 
     def until_verified(self) -> None:
         """Wait until each repair is verified or given up, before a stream ends."""
@@ -225,13 +223,12 @@ class HandOver:
 
     def _without_finding(self) -> set[ProjectionSlot]:
         """The places without an open finding, unless their table refuses writes."""
-        follows = (
+        return self._undecided(
             (projection, slot)
             for projection, slots in _by_projection(self._followed)
             if not self._table_refuses(projection)
             for slot in slots
         )
-        return self._undecided(follows)
 
     def _undecided(self, places: Iterable[ProjectionSlot]) -> set[ProjectionSlot]:
         return {

@@ -19,7 +19,9 @@ def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
     newest, since = known[0], compared_since(known, systems)
     if newest.ended_at is not None:
         told = f"last swept {iso(newest.ended_at)}: {newest.outcome}"
-        before = "not every row was ever compared" if since is None else _whole(since)
+        before = "not every row was ever compared"
+        if since is not None:
+            before = f"every row was last compared after {iso(since)}"
         return told if since == newest.began_at else f"{told}; {before}"
     done = sum(not table.endswith(AHEAD) for table, _ in sweeps.ranges(newest))
     others = "were never compared" if since is None else f"were last compared after {iso(since)}"
@@ -36,7 +38,3 @@ def compared_since(sweeps: Sequence[SweepRecord], systems: Collection[str]) -> M
     """
     ended = (each for each in sweeps if each.ended_at is not None)
     return max((each.began_at for each in ended if set(systems) <= {*each.systems}), default=None)
-
-
-def _whole(since: Micros) -> str:
-    return f"every row was last compared after {iso(since)}"

@@ -126,10 +126,9 @@ class PastRows:
             if reason is None:
                 found.handed_over.append(suspect)
                 continue
-            before = known.get(suspect.slot)
-            same = before is not None and before.reason is reason
-            row = replace(before, seen_at=at) if same and before else None
-            row = row or LostRow(suspect.slot, reason, at, at)
+            row, before = LostRow(suspect.slot, reason, at, at), known.get(suspect.slot)
+            if before is not None and before.reason is reason:
+                row = replace(before, seen_at=at)
             keep.append(row)
             if covered(groups[reason], row, reason):
                 found.covered[reason] += 1

@@ -6,7 +6,6 @@ import logging
 import sys
 import time
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -83,12 +82,7 @@ class ShownProgress:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the bar; its last line stays."""
         self._bar.stop()
 

@@ -118,10 +118,7 @@ def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[Swept
 
 
 def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
-    job = scanning.job
-    scanner = Scanner(
-        job, scanning.scans(job), scanning.past(job), scanning.expected, scanning.compared
-    )
+    scanner = Scanner(scanning)
     for piece in pieces:
         found = SweptPiece(piece)
         try:
@@ -137,18 +134,13 @@ def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
 class Scanner:
     """Compares what it scans, over one process's connections."""
 
-    def __init__(
-        self,
-        job: Job,
-        scans: RawScans,
-        past: PastRows,
-        expected: KeptFingerprints,
-        compared: KeptFingerprints,
-    ) -> None:
+    def __init__(self, scanning: Scanning) -> None:
+        job = scanning.job
         mine = job.connections().glance
         assert mine is not None, "a family that cannot be glanced at is not swept"
-        self._job, self._scans, self._past, self._glance = job, scans, past, mine
-        self._expected, self._right = expected, compared
+        self._job, self._glance = job, mine
+        self._scans, self._past = scanning.scans(job), scanning.past(job)
+        self._expected, self._right = scanning.expected, scanning.compared
         self._key = [decoder(column) for column in job.family.key]
         self._source = decoder(job.family.truth.source)
 
@@ -165,8 +157,7 @@ class Scanner:
         elif table == family.listing.table:
             unknown = partial(self._not_compared, self._right.of(number))
         try:
-            pages = self._scans.pages(table, tokens)
-            for rows in self._together(table, pages):
+            for rows in self._together(table, self._scans.pages(table, tokens)):
                 found.rows += len(rows)
                 found.take(self._past.sift(self._compared(table, unknown(rows)), found.piece.at))
         except ReadFailed as failed:
@@ -246,14 +237,10 @@ class Scanner:
 
     def _not_compared(self, known: Fingerprints, rows: list[RawRow]) -> list[RawRow]:
         """The rows of the listing that must still be compared; chunks of all are marked."""
-        self._mark_counted(rows)
+        width = len(self._key)
+        mark_counted(self._job, (self._decoded(row) for row in rows if None not in row[:width]))
         among = are_among(rows, known)
         return [row for row, is_known in zip(rows, among, strict=True) if not is_known]
-
-    def _mark_counted(self, rows: Iterable[RawRow]) -> None:
-        width = len(self._key)
-        keys = (self._decoded(row) for row in rows if None not in row[:width])
-        mark_counted(self._job, keys)
 
     def _decoded(self, row: RawRow) -> tuple[KeyValue, ...]:
         pairs = zip(self._key, row, strict=False)

@@ -146,7 +146,8 @@ class Sieve:
                 told.told[each.pattern] = each  # rows handed over are not repaired yet
         for reason in self.past.told.keys() & self._count.left.keys():
             self.past.tell(reason, self._count.left[reason])
-        done = self._sifted(self._waiting, spreads, self._few())
+        few = self._count.left.keys() - self.past.told.keys()  # each row gets its own finding
+        done = self._sifted(self._waiting, spreads, few)
         self._count = TableCount()
         return done
 
@@ -159,10 +160,6 @@ class Sieve:
         """A line for each finding that reports many rows."""
         yield from self.systematic.lines()
         yield from self.past.lines()
-
-    def _few(self) -> Collection[Kind]:
-        """The reasons with so few rows that each row has a finding of its own."""
-        return self._count.left.keys() - self.past.told.keys()
 
     def _sifted(
         self,

@@ -250,7 +250,8 @@ class Sweeper:
     def _truth_ended(self, sweep: SweepRecord, found: SweepResult) -> str | None:
         """Mark memory as whole; returns why not, None if it is."""
         read_at = self.clock()
-        why = self._not_whole(sweep, found)
+        why = f"{len(found.unread)} ranges of tokens cannot be read" if found.unread else None
+        why = why or self.mark.refused(sweep)
         if why is None and not self.sieve.sink.settled():
             why = "what was found is not settled: no stream runs"
         if why is None:  # memory may have ended meanwhile
@@ -259,11 +260,6 @@ class Sweeper:
             self.sweeps.truth_swept(sweep, read_at)
             self.sieve.sink.revisit()
         return why
-
-    def _not_whole(self, sweep: SweepRecord, found: SweepResult) -> str | None:
-        if found.unread:
-            return f"{len(found.unread)} ranges of tokens cannot be read"
-        return self.mark.refused(sweep)
 
 
 def _next(at_once: int, took: float) -> int:
@@ -278,12 +274,10 @@ def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
 
 
 def _outcome(found: SweepResult) -> str:
-    whole = (
-        "lineage is complete"
-        if found.memory is None
-        else f"lineage is not complete: {found.memory}"
-    )
-    if found.memory is None and not found.is_all:
+    whole = "lineage is complete"
+    if found.memory is not None:
+        whole = f"lineage is not complete: {found.memory}"
+    elif not found.is_all:
         whole += f", but {LISTING_NOT_KNOWN}"
     unread = f", {len(found.unread)} ranges unread" if found.unread else ""
     many = f", {len(found.systematic)} systematic" if found.systematic else ""

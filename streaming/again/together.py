@@ -137,20 +137,19 @@ class PastTogether:
         examples = tuple(each.slot for each in left.suspects[:EXAMPLES])
         lost = LostRows(reason, left.rows, len(left.groups), examples, left.born)
         now = self.by.clock()
-        before = self.by.at(together(self.by.family, lost, now))
+        found = together(self.by.family, lost, now)
+        before = self.by.at(found)
         if before is None:
-            self.by.new(together(self.by.family, lost, now))
+            self.by.new(found)
             return
         since = before.next_look if before.accepted else None
-        found = together(self.by.family, replace(lost, since=since), now)
-        self.by.journal.touch(
-            replace(
-                found,
-                found_at=before.found_at,
-                accepted=before.accepted,
-                next_look=before.next_look,
-            )
+        found = replace(
+            together(self.by.family, replace(lost, since=since), now),
+            found_at=before.found_at,
+            accepted=before.accepted,
+            next_look=before.next_look,
         )
+        self.by.journal.touch(found)
 
     def ended(self, sweep: SweepRecord) -> None:
         """Everything was compared: end findings and forget rows that were not found again."""

@@ -64,7 +64,8 @@ class Scans:
         )
         found = SweptPiece(Piece("messagedeleted", 0, TOKENS))
         nothing = KeptFingerprints(Path("none"), 1)
-        Scanner(job, self, HandsOver(), nothing, nothing).sweep(TOKENS, found)
+        scanning = Scanning(job, lambda _: self, lambda _: HandsOver(), nothing, nothing)
+        Scanner(scanning).sweep(TOKENS, found)
         return found
 
 
