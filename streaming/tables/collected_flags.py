@@ -1,4 +1,4 @@
-"""frozenset[str] that mailboxes collect in one row, and that their messages have; only reads."""
+"""Flags that mailboxes collect in one row, and that their messages have; only reads."""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ from streaming.settings import CassandraSettings
 from streaming.tables.dates import read_dates_as_numbers
 from streaming.tables.reconnection import connection_class, reconnection_policy
 
+COLUMNS = "SELECT table_name, column_name, type FROM system_schema.columns WHERE keyspace_name = %s"
+
 
 @cache
 def connect(settings: CassandraSettings) -> Session:
@@ -86,11 +88,6 @@ def schema_of(session: Session, keyspace: str) -> Schema:
     """The column types by table, as the cluster has them now; empty if there is no keyspace."""
     found: Schema = defaultdict(dict)
     with translated(f"reading the schema of keyspace {keyspace}"):
-        rows = session.execute(
-            "SELECT table_name, column_name, type FROM system_schema.columns"
-            " WHERE keyspace_name = %s",
-            (keyspace,),
-        )
-        for row in rows:
+        for row in session.execute(COLUMNS, (keyspace,)):
             found[row["table_name"]][row["column_name"]] = row["type"]
     return dict(found)

@@ -6,7 +6,7 @@ The driver's errors are raised as `reconcilers.words.errors`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -46,14 +46,8 @@ class Tables:
     def truth_rows(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source; sources without any are left out."""
         columns = ", ".join((*self._truth_key, *self._truth_columns))
-        query = self._prepare(
-            f"SELECT {columns} FROM {self._table(self._truth.table)} WHERE {self._source} IN ?"
-        )
-        found: dict[KeyValue, list[Row]] = defaultdict(list)
-        for rows in self._read(query, ((list(some),) for some in _chunks(sources))):
-            for row in rows:
-                found[row[self._source]].append(Row(_cells(row, self._sets)))
-        return {source: tuple(rows) for source, rows in found.items()}
+        select = f"SELECT {columns} FROM {self._table(self._truth.table)}"
+        return self._truths(select, sources, Row)
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         """The projection's rows at these slots; absent ones are left out."""
@@ -120,12 +114,7 @@ class Tables:
 
     def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source with write times; sources without any are left out."""
-        query = self._prepare(f"{self._truth_and_times} WHERE {self._source} IN ?")
-        found: dict[KeyValue, list[Row]] = defaultdict(list)
-        for rows in self._read(query, ((list(some),) for some in _chunks(sources))):
-            for row in rows:
-                found[row[self._source]].append(_with_times(_cells(row, self._sets)))
-        return {source: tuple(some) for source, some in found.items()}
+        return self._truths(self._truth_and_times, sources, _with_times)
 
     @property
     def _truth_and_times(self) -> str:
@@ -142,7 +131,8 @@ class Tables:
         """
         if len({(write.projection.table, write.slot) for write in writes}) != 1:
             raise NotGuarded("the writes of one repair are to one row")
-        bound = [self._bind(*as_cql(write, self._settings.keyspace)) for write in writes]
+        told = (as_cql(write, self._settings.keyspace) for write in writes)
+        bound = [self._prepare(cql).bind(values) for cql, values in told]
         with translated("repairing a projection row"):
             if len(bound) == 1:
                 self._session.execute(bound[0])
@@ -151,9 +141,6 @@ class Tables:
             for statement in bound:
                 batch.add(statement)
             self._session.execute(batch)
-
-    def _bind(self, cql: str, values: tuple[object, ...]) -> Any:
-        return self._prepare(cql).bind(values)
 
     # --- how
 
@@ -174,6 +161,16 @@ class Tables:
         for rows in self._statements.each(query, arguments):
             self.pace.spend(len(rows))
             yield rows
+
+    def _truths(
+        self, select: str, sources: Iterable[KeyValue], made: Callable[[dict[str, Any]], Row]
+    ) -> dict[KeyValue, tuple[Row, ...]]:
+        query = self._prepare(f"{select} WHERE {self._source} IN ?")
+        found: dict[KeyValue, list[Row]] = defaultdict(list)
+        for rows in self._read(query, ((list(some),) for some in _chunks(sources))):
+            for row in rows:
+                found[row[self._source]].append(made(_cells(row, self._sets)))
+        return {source: tuple(some) for source, some in found.items()}
 
     def _projection_rows(
         self, projection: Projection, slots: Iterable[Slot], columns: Sequence[str]
