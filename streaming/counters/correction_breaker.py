@@ -28,7 +28,7 @@ class CountedBreakers(Protocol):
         """Read from the journal which breakers are open."""
 
     def count(self, count: SliceCount) -> None:
-        """SliceCount what is about to be written."""
+        """Count what is about to be written."""
 
     def reason(self, breaker: Breaker) -> Waiting | None:
         """Why a breaker is open, None when it is closed."""
@@ -54,7 +54,7 @@ class CorrectionBreaker:
     _ask_at: float = float("-inf")
 
     def looked(self, outcome: str) -> None:
-        """SliceCount a look at a counter if it was judged: the share is a share of these looks."""
+        """Count a look at a counter if it was judged: the share is a share of these looks."""
         self._looks += outcome in JUDGED
 
     def why(self) -> Waiting | None:

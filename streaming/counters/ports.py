@@ -38,7 +38,7 @@ class ListTables(Protocol):
 
 
 class WholeCounts(Protocol):
-    """Two methods of `checkpoints.tallies.Tallies`, as `unmarked.WatchedTallies` has them."""
+    """Two methods of `checkpoints.tallies.Tallies`, as `WatchedTallies` has them."""
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """The counted chunks of a mailbox."""

@@ -52,7 +52,7 @@ class BreakerWatch:
         return bool(self._state.opened)
 
     def count(self, count: SliceCount) -> None:
-        """SliceCount a slice before it is admitted; its own count may open a breaker for it."""
+        """Count a slice before it is admitted; its own count may open a breaker for it."""
         before = self._state
         after = after_batch(before, count, self.limits)
         for breaker in after.opened.keys() - before.opened.keys():

@@ -13,7 +13,7 @@ from reconcilers.lwt.statements import Metric, Table
 from reconcilers.words.model import NEVER_WRITTEN
 
 TRUTHS = NEVER_WRITTEN | {family.truth.table for family in FAMILIES}
-"""The tables that are truth to James, his allocators of numbers among them."""
+"""The tables that are truth to James, its allocators of numbers among them."""
 HEADINGS = (
     "table",
     "LWT",
