@@ -88,17 +88,15 @@ class CounterFindings:
         if self.limits.observe or self.parking[counter.family].parked(counter.tally.name):
             return
         self.read_again(counter)
-        sentence = f"{counter} may be wrong"
         before = self.open_at(counter)
         if before is None or not (before.writes or before.kind is Kind.LARGE_CORRECTION):
-            held = self.made(counter, Kind.COUNTER_DRIFT, State.HELD, sentence)
+            held = self.made(counter, Kind.COUNTER_DRIFT, State.HELD, f"{counter} may be wrong")
             self.hold(replace(held, waits=waits))
 
     def read_again(self, counter: CounterRow) -> None:
         """Read the finding of a counter again: a person may have decided."""
         name, slot = counter.tally.name, counter.slot
-        family = self.parking[counter.family].family
-        found = self.journal.recall(family, name, [slot]).get(slot)
+        found = self.journal.recall(self.parking[counter.family].family, name, [slot]).get(slot)
         if found is None:
             self._open.pop((name, slot), None)
         else:

@@ -94,10 +94,6 @@ class Owners:
         return named
 
 
-def _always(_tally: Tally) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class CounterRows:
     """The counter rows that change with a mailbox: its own, and its user's.
@@ -107,7 +103,7 @@ class CounterRows:
 
     families: tuple[Family, ...]
     owners: Owners
-    is_kept: Callable[[Tally], bool] = _always
+    is_kept: Callable[[Tally], bool] = lambda _tally: True
 
     def of_mailbox(self, mailboxid: UUID) -> Iterator[CounterRow]:
         """The counter rows of a changed mailbox; without a user's if the mailbox does not exist."""

@@ -33,10 +33,6 @@ REFUSED_FOR = 60.0
 """Seconds to leave a counter alone that may not be read."""
 
 
-def _never() -> None:
-    """An epoch that never changes."""
-
-
 @dataclass(slots=True)
 class ChangedMailboxes:
     """Mailboxes whose counters are still to be scheduled; at first those that are ``marked``.
@@ -48,7 +44,7 @@ class ChangedMailboxes:
     scheduler: CounterScheduler
     counters: CounterRows
     marked: Callable[[], Iterable[UUID]]
-    epoch: Callable[[], object] = _never
+    epoch: Callable[[], object] = lambda: None
     _changed: set[UUID] = field(default_factory=set)
     _begun: bool = False
     _epoch: object = None

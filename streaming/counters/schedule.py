@@ -133,8 +133,7 @@ class CounterScheduler:
             self._gone(pending)
             return
         try:
-            held = stored or dict.fromkeys(tally.cells, 0)
-            off = self.observer.glance(held, mailboxes)
+            off = self.observer.glance(stored or dict.fromkeys(tally.cells, 0), mailboxes)
             if not any(off.values()) and not pending.looks and not self.findings.open_at(counter):
                 self.count(tally, "agrees")
                 self._drop(pending)

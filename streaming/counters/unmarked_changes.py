@@ -125,11 +125,10 @@ class WatchedTallies:
         watching = self.lineage.watching()
         if marked_later or watching is None or watching.since > doubt.counted_at:
             return
-        why = (
+        self.lost(
             f"events were lost: chunk {doubt.chunk} of mailbox {doubt.mailboxid} has changed"
             " without an event"
         )
-        self.lost(why)
 
 
 def unmarked(

@@ -91,13 +91,7 @@ class BatchSummaries:
 
     def tell(self, look: BatchLook, proven: Proven) -> None:
         """Send the summary of a slice; ``proven`` is how far each node is looked at."""
-        summary = BatchSummary(
-            changes=look.changes,
-            proven=proven,
-            paused_because=self.paused_because(),
-            open_messages=self.open_messages(),
-        )
-        self.take(summary)
+        self.take(BatchSummary(look.changes, proven, self.paused_because(), self.open_messages()))
 
 
 def in_order(echoes: Iterable[tuple[int, Echo]]) -> list[Echo]:

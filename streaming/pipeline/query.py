@@ -125,14 +125,11 @@ class FamilyQuery:
 
     def _starting_offsets(self, begins: Offsets) -> str:
         """The offsets as Spark's JSON, which must name every partition."""
-        return json.dumps(
-            {
-                topic: {
-                    str(number): begin.get(number, EARLIEST) for number in self.partitions(topic)
-                }
-                for topic, begin in begins.items()
-            }
-        )
+        offsets = {
+            topic: {str(number): begin.get(number, EARLIEST) for number in self.partitions(topic)}
+            for topic, begin in begins.items()
+        }
+        return json.dumps(offsets)
 
     # --- a batch
 

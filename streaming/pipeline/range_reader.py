@@ -43,12 +43,8 @@ class RangeReader:
         """The keys that these records name, each once."""
         if self._keys is None:
             settings, family = self.job.settings, self.job.family
-            decode = decoder(
-                family,
-                settings.cassandra.keyspace,
-                self.job.suspects_topic,
-                settings.canary.keyspace,
-            )
+            keyspace, canaries = settings.cassandra.keyspace, settings.canary.keyspace
+            decode = decoder(family, keyspace, self.job.suspects_topic, canaries)
             each_key_once = grouper(family)
             self._keys = lambda records, shares: each_key_once(decode(records), shares)
         return self._keys(records, shares)

@@ -126,10 +126,9 @@ class Overdue:
 
     def batch(self, now: float, read: Offsets) -> Offsets | None:
         """Take in a batch that read up to ``read``. Returns the offsets that are now overdue."""
-        waiting = [
+        self._read = deque(
             (at, up_to, batches + (now - at > self.after)) for at, up_to, batches in self._read
-        ]
-        self._read = deque(waiting)
+        )
         self._read.append((now, read, 0))
         due = None
         while self._read[0][2] >= BATCHES_TO_CLOSE:

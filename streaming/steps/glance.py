@@ -56,8 +56,7 @@ class Glance:
         failure. Raises `reconcilers.words.errors.Retryable`: the glance is then repeated.
         """
         asked = glance.asked(self.shape, keys)
-        right = self.right(asked, watched_since)
-        return _counted(keys, [asked.wakes_of[key] for key in right])
+        return _counted(keys, [asked.wakes_of[key] for key in self.right(asked, watched_since)])
 
     def right(
         self,

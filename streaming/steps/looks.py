@@ -84,16 +84,10 @@ class Looks:
 
     def _remembered_there(self, wake: Wake, group: KeyValue) -> Iterator[Wake]:
         """The keys of the group that the wake covers, without its delete: it may mean another."""
+        bare = replace(wake, deleted_from=None, deleted_at=None, from_truth=False)
         for slot, source in self.look.lineage.of_group(group):
             if wake.covers(slot):
-                yield replace(
-                    wake,
-                    key=slot.key,
-                    source=source,
-                    deleted_from=None,
-                    deleted_at=None,
-                    from_truth=False,
-                )
+                yield replace(bare, key=slot.key, source=source)
 
     # --- what is not read
 

@@ -82,11 +82,8 @@ def _desk(settings: Settings) -> ExplainDesk:
     examiners = tuple(workers.examiner(job, each) for each in family.projections)
     explainer = Explainer(family, job.connections().lineage, examiners)
     newest = partial(_newest, settings, family, CassandraBookmarks(own.store))
-    unsettled = UnsettledEvents(
-        partial(Watcher, settings.kafka),
-        (settings.kafka.topic_prefix,),
-        newest,
-    )
+    watcher, topics = partial(Watcher, settings.kafka), (settings.kafka.topic_prefix,)
+    unsettled = UnsettledEvents(watcher, topics, newest)
     counters = counter_explainer(settings, family, own, schema)
     return ExplainDesk(job, own, explainer, counters, unsettled)
 

@@ -123,8 +123,7 @@ class Desk:
         self, keys: frozenset[str] | None, wanted: FindingFilter
     ) -> Iterator[tuple[str, Family, Finding]]:
         """The findings that match, each with the key that named it."""
-        named_ones = self._all() if keys is None else self._named(keys)
-        for key, family, finding in named_ones:
+        for key, family, finding in self._all() if keys is None else self._named(keys):
             if wanted.takes(family, finding):
                 yield key, family, finding
 

@@ -105,8 +105,7 @@ def other_stream(
     settings: Settings, mode: Mode, family: Family, bookmarks: Bookmarks, frontier: FrontierWatch
 ) -> OtherStream:
     """The stream of this installation in the other mode."""
-    others = Mode.OBSERVE if mode is Mode.REPAIR else Mode.REPAIR
-    names = StreamNames.of(settings, others)
+    names = StreamNames.of(settings, Mode.OBSERVE if mode is Mode.REPAIR else Mode.REPAIR)
     newest = partial(bookmarks.newest, names.bookmarks(family))
     return OtherStream(newest, (names.suspects_topic,), frontier.begin)
 
@@ -183,8 +182,7 @@ def _open_findings(opened: OpenedStream, name: str) -> OpenFindings:
 
 
 def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
-    settings = opened.settings
-    canary = settings.canary
+    settings, canary = opened.settings, opened.settings.canary
     rules = FrontierRules(to_micros(canary.lost_after), to_micros(canary.longest_pause))
     return FrontierWatch(
         Frontier(rules),
