@@ -102,10 +102,19 @@ class Process:
     wrong: str | None = None
     plan: Plan = field(default_factory=Plan)
 
+    def __post_init__(self) -> None:
+        self.leases = MemoryLease(lambda: self.seconds)
+
     def writer(self) -> CanaryWriter:
         made = CanaryWriter(self.table, self.plan, Clock(self))
         made.begin()
         return made
+
+    def keeper(self) -> CanaryKeeper:
+        writer = CanaryWriter(self.table, self.plan, Clock(self))
+        us, lasts = Holder("one", "host:1"), timedelta(seconds=60)
+        lease = Lease(self.leases, "canary", us, lasts, lambda: self.seconds)
+        return CanaryKeeper(writer, lease, interval=1.0)
 
     def of(self, node: Node) -> list[tuple[int, int]]:
         return [(each.number, each.previous) for each in self.table.written if each.node == node]
@@ -293,26 +302,11 @@ class Turns(Event):
         return self.is_set()
 
 
-@pytest.fixture
-def leases(process: Process) -> MemoryLease:
-    return MemoryLease(lambda: process.seconds)
-
-
-def keeper(process: Process, leases: MemoryLease, holder: str = "one") -> CanaryKeeper:
-    writer = CanaryWriter(process.table, process.plan, Clock(process))
-    lease = Lease(
-        leases, "canary", Holder(holder, "host:1"), timedelta(seconds=60), lambda: process.seconds
-    )
-    return CanaryKeeper(writer, lease, interval=1.0)
-
-
-def test_one_is_written_every_second_while_the_lease_is_held(
-    process: Process, leases: MemoryLease
-) -> None:
-    keeper(process, leases).run(Turns(process, 200))
+def test_one_is_written_every_second_while_the_lease_is_held(process: Process) -> None:
+    process.keeper().run(Turns(process, 200))
     assert len(process.of("n1")) == 200
     assert set(process.waits) == {1.0}
-    assert leases.held_by("canary") is None
+    assert process.leases.held_by("canary") is None
 
 
 def test_the_lease_never_ends_while_they_are_written(process: Process) -> None:
@@ -323,32 +317,33 @@ def test_the_lease_never_ends_while_they_are_written(process: Process) -> None:
             asked.append(process.seconds)
             return super().take(name, holder, lasts)
 
-    keeper(process, Taken(lambda: process.seconds)).run(Turns(process, 100))
+    process.leases = Taken(lambda: process.seconds)
+    process.keeper().run(Turns(process, 100))
     assert asked == [0.0, 20.0, 40.0, 60.0, 80.0]
 
 
 def test_while_another_process_holds_it_none_is_written_and_it_is_asked_for_again(
-    process: Process, leases: MemoryLease
+    process: Process,
 ) -> None:
-    leases.take("canary", Holder("other", "host:2"), timedelta(seconds=60))
-    keeper(process, leases).run(Turns(process, 8))
+    process.leases.take("canary", Holder("other", "host:2"), timedelta(seconds=60))
+    process.keeper().run(Turns(process, 8))
     assert process.waits[:6] == [LEASE_EVERY] * 6
     assert len(process.table.written) > 0
     assert process.of("n1")[0][0] > NOW + 60 * SECOND
 
 
-def test_a_failure_is_tried_again(process: Process, leases: MemoryLease) -> None:
+def test_a_failure_is_tried_again(process: Process) -> None:
     process.table.fails = [Unreachable("no host answered")]
-    keeper(process, leases).run(Turns(process, 3))
+    process.keeper().run(Turns(process, 3))
     assert len(process.of("n1")) == 2
 
 
 def test_a_failure_that_lasts_is_said_once(
-    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+    process: Process, caplog: pytest.LogCaptureFixture
 ) -> None:
     process.table.fails = [Unreachable("no host answered") for _ in range(5)]
     with caplog.at_level(logging.WARNING, "reconciler"):
-        keeper(process, leases).run(Turns(process, 8))
+        process.keeper().run(Turns(process, 8))
     assert caplog.messages == ["no canary is written: no host answered"]
 
 
@@ -368,16 +363,16 @@ def test_each_says_how_long_ago_one_was_sent_before_it(process: Process) -> None
 
 @pytest.mark.parametrize("why", ["the clock of 10.0.0.1 differs from ours by 99.0 s", "no proof"])
 def test_while_our_clock_is_wrong_or_they_prove_nothing_none_is_written_and_another_process_may(
-    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture, why: str
+    process: Process, caplog: pytest.LogCaptureFixture, why: str
 ) -> None:
     process.wrong = why if "clock" in why else None
     process.table.proves_nothing = None if process.wrong else Refused(why)
-    one = keeper(process, leases)
+    one = process.keeper()
     with caplog.at_level(logging.INFO, "reconciler"):
         one.run(Turns(process, 3))
         assert caplog.messages == [f"no canary is written: {why}"]
         assert process.table.written == []
-        assert leases.held_by("canary") is None
+        assert process.leases.held_by("canary") is None
         process.wrong = process.table.proves_nothing = None
         one.run(Turns(process, 6))
     assert caplog.messages[1:] == ["writing canaries"]
@@ -385,7 +380,7 @@ def test_while_our_clock_is_wrong_or_they_prove_nothing_none_is_written_and_anot
 
 
 def test_a_clock_that_goes_wrong_while_canaries_are_written_gives_up_the_lease(
-    process: Process, leases: MemoryLease
+    process: Process,
 ) -> None:
     class Wrong(Turns):
         def wait(self, timeout: float | None = None) -> bool:
@@ -393,14 +388,14 @@ def test_a_clock_that_goes_wrong_while_canaries_are_written_gives_up_the_lease(
                 process.wrong = "it stepped"
             return super().wait(timeout)
 
-    keeper(process, leases).run(Wrong(process, 5))
+    process.keeper().run(Wrong(process, 5))
     assert len(process.of("n1")) == 3
     assert process.waits[3:] == [LEASE_EVERY, LEASE_EVERY]
-    assert leases.held_by("canary") is None
+    assert process.leases.held_by("canary") is None
 
 
 def test_a_clock_that_cannot_be_measured_is_tried_again(
-    process: Process, leases: MemoryLease, caplog: pytest.LogCaptureFixture
+    process: Process, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Refusing(Clock):
         left = 2
@@ -411,7 +406,7 @@ def test_a_clock_that_cannot_be_measured_is_tried_again(
                 raise Refused("asking n1 for its time: no right")
             return super().trouble()
 
-    one = keeper(process, leases)
+    one = process.keeper()
     one.writer.clock = Refusing(process)
     with caplog.at_level(logging.INFO, "reconciler"):
         one.run(Turns(process, 5))
@@ -424,48 +419,40 @@ def test_a_clock_that_cannot_be_measured_is_tried_again(
 
 
 def test_canaries_that_begin_anew_are_above_all_that_were_heard_and_miss_none(
-    process: Process, leases: MemoryLease
+    process: Process,
 ) -> None:
     """The table's numbers are those of an older copy, or of a clock that was ahead."""
     process.table.there = {"n1": in_lanes(NOW + 10**9, NOW), "n2": in_lanes(7, NOW)}
-    keeper(process, leases).begin_anew(NOW + 10**8)
+    process.keeper().begin_anew(NOW + 10**8)
     assert process.of("n1") == [(NOW + 10**9 + 1, 0)]
     assert process.of("n2") == [(NOW + 10**8 + 1, 0)]
     assert {each.idle for each in process.table.written} == {0}
-    assert leases.held_by("canary") is None
+    assert process.leases.held_by("canary") is None
 
 
-def test_without_any_number_that_is_known_the_clock_gives_it(
-    process: Process, leases: MemoryLease
-) -> None:
+def test_without_any_number_that_is_known_the_clock_gives_it(process: Process) -> None:
     """Rows that somebody deleted are hidden until a number is above the time of that."""
     process.table.there = {"n1": {}, "n2": in_lanes(7, NOW)}
-    keeper(process, leases).begin_anew(0)
+    process.keeper().begin_anew(0)
     assert (process.of("n1"), process.of("n2")) == ([(NOW + 1, 0)], [(NOW + 1, 0)])
 
 
-def test_while_another_process_writes_them_canaries_do_not_begin_anew(
-    process: Process, leases: MemoryLease
-) -> None:
-    leases.take("canary", Holder("other", "host:2"), timedelta(seconds=60))
+def test_while_another_process_writes_them_canaries_do_not_begin_anew(process: Process) -> None:
+    process.leases.take("canary", Holder("other", "host:2"), timedelta(seconds=60))
     with pytest.raises(AlreadyRunning):
-        keeper(process, leases).begin_anew(0)
+        process.keeper().begin_anew(0)
     assert process.table.written == []
 
 
-def test_with_a_wrong_clock_canaries_do_not_begin_anew(
-    process: Process, leases: MemoryLease
-) -> None:
+def test_with_a_wrong_clock_canaries_do_not_begin_anew(process: Process) -> None:
     process.wrong = "it stepped"
     with pytest.raises(Refused, match="it stepped"):
-        keeper(process, leases).begin_anew(0)
+        process.keeper().begin_anew(0)
     assert process.table.written == []
 
 
-def test_a_node_that_took_none_is_named_when_canaries_begin_anew(
-    process: Process, leases: MemoryLease
-) -> None:
+def test_a_node_that_took_none_is_named_when_canaries_begin_anew(process: Process) -> None:
     process.table.silent = {"n2"}
     with pytest.raises(Unreachable, match="n2"):
-        keeper(process, leases).begin_anew(0)
-    assert leases.held_by("canary") is None
+        process.keeper().begin_anew(0)
+    assert process.leases.held_by("canary") is None

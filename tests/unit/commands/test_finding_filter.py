@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from uuid import UUID
@@ -16,29 +15,26 @@ from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.user_tally import USER_TALLY
-from reconcilers.declared.family import Family
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
-from reconcilers.words.model import Kind, Slot, Wake
+from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import RULES, Wait, Waiting
 from streaming.commands.arguments import finding_filter, times
 from streaming.commands.arguments.finding_filter import FindingFilter
 from streaming.commands.person import findings as command
-from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
+from streaming.commands.person.decisions import ACCEPT, RETRY
 from streaming.commands.person.finding_formats import as_csv, as_table
-from streaming.commands.person.orders import Orders
 from tests.builders.counters import OF_MAILBOX
 from tests.builders.found import finding_of
 from tests.contract.making import a_finding
 from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.office import NOW, Office
 
 MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
 SLOT = Slot(MAILBOX, 7)
-NOW = 1_800_000_000_000_000
-ORDERS = Orders("ana", "a test")
 
 
 def told(count: int) -> list[Json]:
@@ -195,39 +191,33 @@ def test_the_log_is_not_decided_on() -> None:
 # --- decisions -----------------------------------------------------------------------------------
 
 
-def decide(journal: MemoryJournal, *slots: Slot) -> tuple[int, list[str]]:
-    published: list[str] = []
-
-    def publish(family: Family, _wakes: Iterable[Wake]) -> None:
-        published.append(family.name)
-
-    keys = frozenset(text_of(slot) for slot in slots)
-    return Desk(journal, publish, lambda: NOW, ORDERS).decide(
-        RETRY, keys, FindingFilter()
-    ), published
+@pytest.fixture
+def office() -> Office:
+    return Office()
 
 
 def test_a_counters_finding_is_decided_and_not_published(
-    capsys: pytest.CaptureFixture[str],
+    office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = MemoryJournal()
-    journal.put(finding_of(OF_MAILBOX, State.STUCK))
-    assert decide(journal, Slot(MAILBOX)) == (0, [])
+    office.journal.put(finding_of(OF_MAILBOX, State.STUCK))
+    assert office.decide(RETRY, Slot(MAILBOX)) == 0
+    assert office.published == []
     out = capsys.readouterr().out
     assert f"retried  {MAILBOX} counter_drift" in out
     assert out.endswith("1 retried; looked at again one delay from now\n")
 
 
 def test_one_that_is_refused_or_unknown_makes_it_fail_and_the_others_are_done(
-    capsys: pytest.CaptureFixture[str],
+    office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stuck, held, unknown = (Slot(MAILBOX, uid) for uid in (1, 2, 3))
-    journal = MemoryJournal()
-    journal.put(a_finding(MESSAGE, stuck, state=State.STUCK))
-    journal.put(a_finding(MESSAGE, held, state=State.HELD))
-    assert decide(journal, stuck, held) == (1, ["message"])
+    office.journal.put(a_finding(MESSAGE, stuck, state=State.STUCK))
+    office.journal.put(a_finding(MESSAGE, held, state=State.HELD))
+    assert office.decide(RETRY, stuck, held) == 1
+    assert [family for family, _ in office.published] == ["message"]
     assert f"refused  {MAILBOX}/2" in capsys.readouterr().out
-    assert decide(journal, unknown) == (1, [])
+    assert office.decide(RETRY, unknown) == 1
+    assert len(office.published) == 1
     out = capsys.readouterr().out
     assert f"unknown  {MAILBOX}/3: no open finding there matches" in out
     assert out.endswith("nothing done\n")

@@ -4,190 +4,142 @@ import csv
 import io
 import json
 import uuid
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
 from checkpoints.codec import finding_to_json
 from reconcilers.declared.families.message import MESSAGE
-from reconcilers.declared.family import Family
 from reconcilers.rows.decision import ACCEPTABLE, OF_MANY_ROWS
-from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.finding import State
 from reconcilers.sweep.lost_rows import LostRows, together
 from reconcilers.words.key import WHOLE_TABLE, text_of
-from reconcilers.words.model import Kind, Slot, Wake
+from reconcilers.words.model import Kind
 from streaming.commands.arguments.finding_filter import FindingFilter
 from streaming.commands.person.dead_letters import place_of
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
 from streaming.commands.person.finding_formats import FORMATS, as_csv, as_json_lines, as_table
-from streaming.commands.person.orders import Orders
 from streaming.topics import Record
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
-from tests.fakes.checkpoints.memory import MemoryJournal
-
-NOW = 1_800_000_000_000_000
-ORDERS = Orders("ana", "a test")
-
-
-class Published(list[tuple[str, Wake]]):
-    def __call__(self, family: Family, wakes: Iterable[Wake]) -> None:
-        self.extend((family.name, wake) for wake in wakes)
+from tests.fakes.office import ANA, NOW, Office
 
 
 @pytest.fixture
-def journal() -> MemoryJournal:
-    return MemoryJournal()
+def office() -> Office:
+    return Office()
 
 
-@pytest.fixture
-def published() -> Published:
-    return Published()
-
-
-@pytest.fixture
-def desk(journal: MemoryJournal, published: Published) -> Desk:
-    return Desk(journal, published, lambda: NOW, ORDERS)
-
-
-def put(journal: MemoryJournal, kind: Kind, state: State) -> Slot:
-    slot = a_slot()
-    journal.put(a_finding(MESSAGE, slot, kind=kind, state=state, accepted=False))
-    return slot
-
-
-def now_at(journal: MemoryJournal, slot: Slot) -> Finding:
-    return journal.recall(MESSAGE, "messages", [slot])[slot]
-
-
-def test_a_stuck_finding_is_retried_and_its_key_published(
-    desk: Desk, journal: MemoryJournal, published: Published
-) -> None:
-    slot = put(journal, Kind.MISSING_ROW, State.STUCK)
-    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 0
-    found = now_at(journal, slot)
+def test_a_stuck_finding_is_retried_and_its_key_published(office: Office) -> None:
+    slot = office.put(Kind.MISSING_ROW, State.STUCK)
+    assert office.decide(RETRY, slot) == 0
+    found = office.found(slot)
     assert (found.state, found.attempts, found.writes) == (State.HELD, 0, ())
-    assert [(family, each.key[0], each.key[1]) for family, each in published] == [
+    assert [(family, each.key[0], each.key[1]) for family, each in office.published] == [
         ("message", mailbox_of(slot), uid_of(slot))
     ]
 
 
-def test_the_journal_is_written_before_the_key_is_published(journal: MemoryJournal) -> None:
-    slot = put(journal, Kind.MISSING_ROW, State.STUCK)
+def test_the_journal_is_written_before_the_key_is_published(office: Office) -> None:
+    slot = office.put(Kind.MISSING_ROW, State.STUCK)
     states: list[State] = []
-    desk = Desk(journal, lambda *_: states.append(now_at(journal, slot).state), lambda: NOW, ORDERS)
-    desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter())
+    read = Desk(
+        office.journal, lambda *_: states.append(office.found(slot).state), lambda: NOW, ANA
+    )
+    read.decide(RETRY, frozenset({text_of(slot)}), FindingFilter())
     assert states == [State.HELD]
 
 
-def test_a_reported_one_is_looked_at_at_once_and_stays_reported(
-    desk: Desk, journal: MemoryJournal, published: Published
-) -> None:
-    slot = put(journal, Kind.ABSENT_WITHOUT_DELETE, State.REPORTED)
-    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 0
-    found = now_at(journal, slot)
+def test_a_reported_one_is_looked_at_at_once_and_stays_reported(office: Office) -> None:
+    slot = office.put(Kind.ABSENT_WITHOUT_DELETE, State.REPORTED)
+    assert office.decide(RETRY, slot) == 0
+    found = office.found(slot)
     assert (found.state, found.next_look) == (State.REPORTED, NOW)
-    assert [wake.slot for _, wake in published] == [slot]
+    assert [wake.slot for _, wake in office.published] == [slot]
 
 
-def test_the_finding_of_a_whole_table_is_not_retried(
-    desk: Desk, journal: MemoryJournal, published: Published
-) -> None:
+def test_the_finding_of_a_whole_table_is_not_retried(office: Office) -> None:
     row = a_finding(MESSAGE, a_slot())
     whole = replace(row, slot=WHOLE_TABLE, kind=Kind.TABLE_REFUSES, state=State.REPORTED)
-    journal.put(whole)
+    office.journal.put(whole)
     assert RETRY.refusal(whole) is not None
-    assert desk.decide(RETRY, None, FindingFilter()) == 0
-    assert not published
+    assert office.decide(RETRY) == 0
+    assert not office.published
 
 
 @pytest.mark.parametrize("state", sorted(set(State) - {State.STUCK, State.REPORTED}))
-def test_only_stuck_and_reported_ones_are_retried(
-    state: State, desk: Desk, journal: MemoryJournal, published: Published
-) -> None:
-    slot = put(journal, Kind.MISSING_ROW, state)
-    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 1
-    assert now_at(journal, slot).state is state
-    assert not published
+def test_only_stuck_and_reported_ones_are_retried(state: State, office: Office) -> None:
+    slot = office.put(Kind.MISSING_ROW, state)
+    assert office.decide(RETRY, slot) == 1
+    assert office.found(slot).state is state
+    assert not office.published
 
 
 def test_rows_of_which_nobody_knows_what_they_are_of_are_not_accepted(
-    desk: Desk, journal: MemoryJournal, capsys: pytest.CaptureFixture[str]
+    office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = together(MESSAGE, LostRows(Kind.UNRESOLVED, 5_000, 9), NOW)
-    journal.put(found)
-    assert desk.decide(ACCEPT, frozenset({text_of(found.slot)}), FindingFilter()) == 1
+    office.journal.put(found)
+    assert office.decide(ACCEPT, found.slot) == 1
     assert "once it has read the whole truth" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", sorted(ACCEPTABLE))
-def test_a_held_class_is_accepted(
-    kind: Kind, desk: Desk, journal: MemoryJournal, published: Published
-) -> None:
-    slot = put(journal, kind, State.REPORTED)
-    assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 0
-    assert now_at(journal, slot).accepted
-    assert len(published) == (kind not in OF_MANY_ROWS)
+def test_a_held_class_is_accepted(kind: Kind, office: Office) -> None:
+    slot = office.put(kind, State.REPORTED)
+    assert office.decide(ACCEPT, slot) == 0
+    assert office.found(slot).accepted
+    assert len(office.published) == (kind not in OF_MANY_ROWS)
 
 
 def test_what_is_systematic_is_no_key_and_waits_for_the_next_sweep(
-    desk: Desk,
-    journal: MemoryJournal,
-    published: Published,
-    capsys: pytest.CaptureFixture[str],
+    office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    slot = put(journal, Kind.SYSTEMATIC, State.HELD)
-    row = put(journal, Kind.CONTENT_LOST, State.REPORTED)
-    assert desk.decide(ACCEPT, frozenset({text_of(slot), text_of(row)}), FindingFilter()) == 0
-    assert [wake.slot for _, wake in published] == [row]
+    slot = office.put(Kind.SYSTEMATIC, State.HELD)
+    row = office.put(Kind.CONTENT_LOST, State.REPORTED)
+    assert office.decide(ACCEPT, slot, row) == 0
+    assert [wake.slot for _, wake in office.published] == [row]
     told = capsys.readouterr().out.splitlines()
     assert set(told[2:]) == {
         "1 accepted; handed over to the stream by the next sweep: `reconcile sweep`",
         "1 accepted; looked at again one delay from now",
     }
-    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter()) == 1
+    assert office.decide(RETRY, slot) == 1
     assert "it is looked at by sweeps" in capsys.readouterr().out
-    assert now_at(journal, slot).accepted
+    assert office.found(slot).accepted
 
 
 @pytest.mark.parametrize("kind", sorted(set(Kind) - ACCEPTABLE))
 def test_other_classes_are_refused_with_the_reason(
-    kind: Kind,
-    desk: Desk,
-    journal: MemoryJournal,
-    published: Published,
-    capsys: pytest.CaptureFixture[str],
+    kind: Kind, office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    slot = put(journal, kind, State.REPORTED)
-    assert desk.decide(ACCEPT, frozenset({text_of(slot)}), FindingFilter()) == 1
-    assert not now_at(journal, slot).accepted
-    assert not published
+    slot = office.put(kind, State.REPORTED)
+    assert office.decide(ACCEPT, slot) == 1
+    assert not office.found(slot).accepted
+    assert not office.published
     assert f"refused  {mailbox_of(slot)}/7 {kind}: " in capsys.readouterr().out
 
 
-def test_all_takes_what_matches_and_may_be_decided(
-    desk: Desk, journal: MemoryJournal, published: Published
-) -> None:
-    one = put(journal, Kind.SHADOWED_DELETE, State.REPORTED)
-    other = put(journal, Kind.AMBIGUOUS_RANGE_DELETE, State.REPORTED)
-    put(journal, Kind.DUPLICATE_UID, State.REPORTED)
-    assert desk.decide(ACCEPT, None, FindingFilter(kind="shadowed_delete")) == 0
-    assert (now_at(journal, one).accepted, now_at(journal, other).accepted) == (True, False)
-    assert desk.decide(ACCEPT, None, FindingFilter(mailbox=mailbox_of(other))) == 0
-    assert now_at(journal, other).accepted
-    assert len(published) == 2
+def test_all_takes_what_matches_and_may_be_decided(office: Office) -> None:
+    one = office.put(Kind.SHADOWED_DELETE, State.REPORTED)
+    other = office.put(Kind.AMBIGUOUS_RANGE_DELETE, State.REPORTED)
+    office.put(Kind.DUPLICATE_UID, State.REPORTED)
+    assert office.decide(ACCEPT, wanted=FindingFilter(kind="shadowed_delete")) == 0
+    assert (office.found(one).accepted, office.found(other).accepted) == (True, False)
+    assert office.decide(ACCEPT, wanted=FindingFilter(mailbox=mailbox_of(other))) == 0
+    assert office.found(other).accepted
+    assert len(office.published) == 2
 
 
 def test_what_is_not_there_or_filtered_out_is_said(
-    desk: Desk, journal: MemoryJournal, capsys: pytest.CaptureFixture[str]
+    office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    slot = put(journal, Kind.MISSING_ROW, State.STUCK)
+    slot = office.put(Kind.MISSING_ROW, State.STUCK)
     absent = a_slot(9)
-    assert desk.decide(RETRY, frozenset({text_of(slot), text_of(absent)}), FindingFilter()) == 1
-    assert now_at(journal, slot).state is State.HELD
+    assert office.decide(RETRY, slot, absent) == 1
+    assert office.found(slot).state is State.HELD
     assert f"unknown  {mailbox_of(absent)}/9" in capsys.readouterr().out
-    assert desk.decide(RETRY, frozenset({text_of(slot)}), FindingFilter(projection="other")) == 1
+    assert office.decide(RETRY, slot, wanted=FindingFilter(projection="other")) == 1
 
 
 @pytest.mark.parametrize(

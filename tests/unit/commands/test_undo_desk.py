@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from uuid import UUID
@@ -13,14 +12,13 @@ import pytest
 
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.user_tally import USER_TALLY
-from reconcilers.declared.family import Family
 from reconcilers.declared.tally import QuotaRoot
 from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.undo import UNDO
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
-from reconcilers.words.model import Kind, Slot, Wake
+from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait
 from streaming.commands.arguments.finding_filter import (
     FindingFilter,
@@ -30,17 +28,15 @@ from streaming.commands.arguments.finding_filter import (
 )
 from streaming.commands.arguments.times import moment_of
 from streaming.commands.person import findings
-from streaming.commands.person.decisions import RETRY, Desk
+from streaming.commands.person.decisions import RETRY
 from streaming.commands.person.orders import Orders
 from streaming.commands.person.undo import Planned, UndoDesk
 from streaming.steps.undo import Undoing, Undone
 from streaming.tables.rate_limit import RateLimiter
 from tests.contract.making import a_finding, a_slot
-from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.office import ANA, NOW, Office
 
-NOW = 1_800_000_000_000_000
 HOUR = 3_600_000_000
-ANA = Orders("ana", "a test", clock=lambda: NOW)
 
 
 @dataclass
@@ -62,10 +58,10 @@ class Undoer:
 
 
 @dataclass
-class Office:
-    journal: MemoryJournal = field(default_factory=lambda: MemoryJournal(lambda: NOW))
+class UndoOffice(Office):
+    """One that also undoes repairs, and ends holds."""
+
     undoer: Undoer = field(default_factory=Undoer)
-    published: list[Wake] = field(default_factory=list)
 
     def repaired(self, kind: Kind = Kind.MISSING_ROW, at: int = NOW - HOUR) -> Slot:
         slot = a_slot()
@@ -76,12 +72,6 @@ class Office:
     def desk(self, orders: Orders = ANA) -> UndoDesk:
         by_family = {MESSAGE.name: (MESSAGE, self.undoer)}
         return UndoDesk(self.journal, by_family, orders, RateLimiter(10**9))
-
-    def deciding(self, orders: Orders = ANA) -> Desk:
-        return Desk(self.journal, self._publish, lambda: NOW, orders)
-
-    def _publish(self, _family: Family, wakes: Iterable[Wake]) -> None:
-        self.published += wakes
 
     @property
     def undone(self) -> list[Slot]:
@@ -94,8 +84,8 @@ class Office:
 
 
 @pytest.fixture
-def office() -> Office:
-    return Office()
+def office() -> UndoOffice:
+    return UndoOffice()
 
 
 def keys(*slots: Slot) -> frozenset[str]:
@@ -103,7 +93,7 @@ def keys(*slots: Slot) -> frozenset[str]:
 
 
 def test_the_repair_of_a_key_that_is_named_is_undone(
-    office: Office, capsys: pytest.CaptureFixture[str]
+    office: UndoOffice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, _other = office.repaired(), office.repaired()
     assert office.desk().undo(keys(one), FindingFilter()) == 0
@@ -114,14 +104,14 @@ def test_the_repair_of_a_key_that_is_named_is_undone(
 
 
 def test_one_without_a_repair_is_unknown(
-    office: Office, capsys: pytest.CaptureFixture[str]
+    office: UndoOffice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert office.desk().undo(keys(a_slot(9)), FindingFilter()) == 1
     assert "unknown" in capsys.readouterr().out
 
 
 def test_a_refusal_is_told_and_the_others_are_done(
-    office: Office, capsys: pytest.CaptureFixture[str]
+    office: UndoOffice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = office.repaired()
     office.undoer.why = "a user has changed it"
@@ -131,7 +121,7 @@ def test_a_refusal_is_told_and_the_others_are_done(
     assert out.endswith("nothing done\n")
 
 
-def test_only_shown_nothing_is_done(office: Office, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_shown_nothing_is_done(office: UndoOffice, capsys: pytest.CaptureFixture[str]) -> None:
     one = office.repaired()
     shown = replace(ANA, dry_run=True)
     assert office.desk(shown).undo(keys(one), FindingFilter()) == 0
@@ -142,7 +132,7 @@ def test_only_shown_nothing_is_done(office: Office, capsys: pytest.CaptureFixtur
     assert out.endswith("1 would be undone; nothing done\n")
 
 
-def test_all_of_a_time_are_undone_after_a_question(office: Office) -> None:
+def test_all_of_a_time_are_undone_after_a_question(office: UndoOffice) -> None:
     asked: list[str] = []
 
     def agreed(question: str) -> bool:
@@ -158,14 +148,14 @@ def test_all_of_a_time_are_undone_after_a_question(office: Office) -> None:
     assert old not in office.undone
 
 
-def test_without_agreement_nothing_is_done(office: Office) -> None:
+def test_without_agreement_nothing_is_done(office: UndoOffice) -> None:
     office.repaired()
     refusing = replace(ANA, agreed=lambda _: False)
     assert office.desk(refusing).undo(None, FindingFilter(since=0)) == 1
     assert office.undone == []
 
 
-def test_all_needs_a_time_and_no_state(office: Office) -> None:
+def test_all_needs_a_time_and_no_state(office: UndoOffice) -> None:
     with pytest.raises(Misconfigured, match="--since"):
         office.desk().undo(None, FindingFilter())
     with pytest.raises(Misconfigured, match="--state"):
@@ -173,7 +163,7 @@ def test_all_needs_a_time_and_no_state(office: Office) -> None:
 
 
 def test_a_later_repair_than_was_meant_is_refused(
-    office: Office, capsys: pytest.CaptureFixture[str]
+    office: UndoOffice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slot = office.repaired(at=NOW - 3 * HOUR)
     again = a_finding(MESSAGE, slot, kind=Kind.MISSING_ROW, tried_at=NOW)
@@ -183,14 +173,14 @@ def test_a_later_repair_than_was_meant_is_refused(
     assert office.undone == []
 
 
-def test_what_was_undone_in_that_time_is_no_repair_of_it(office: Office) -> None:
+def test_what_was_undone_in_that_time_is_no_repair_of_it(office: UndoOffice) -> None:
     undone = a_finding(MESSAGE, a_slot(), batch=UNDO)
     office.journal.close(undone, State.UNDONE, NOW)
     assert office.desk().undo(None, FindingFilter(since=0)) == 0
     assert office.undone == []
 
 
-def test_a_key_of_another_projection_is_another(office: Office) -> None:
+def test_a_key_of_another_projection_is_another(office: UndoOffice) -> None:
     slot = office.repaired()
     assert office.desk().undo(keys(slot), FindingFilter(projection="deleted_uids")) == 1
     assert office.undone == []
@@ -200,7 +190,7 @@ def test_a_key_of_another_projection_is_another(office: Office) -> None:
 
 
 def test_a_key_is_released_looked_at_again_and_the_finding_says_who(
-    office: Office, capsys: pytest.CaptureFixture[str]
+    office: UndoOffice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slot = a_slot()
     hold = office.hold(slot)
@@ -208,39 +198,39 @@ def test_a_key_is_released_looked_at_again_and_the_finding_says_who(
     office.journal.put(replace(held, waits=hold.waiting))
     assert office.deciding().release(keys(slot), FindingFilter()) == 0
     assert list(office.journal.holds.all(MESSAGE)) == []
-    found = office.journal.recall(MESSAGE, "messages", [slot])[slot]
+    found = office.found(slot)
     assert found.told == "is missing; released by ana: a test"
     assert found.wait is Wait.LOOK
-    assert [each.slot for each in office.published] == [slot]
+    assert [wake.slot for _, wake in office.published] == [slot]
     assert f"released {text_of(slot)} messages: it was on hold by ana" in capsys.readouterr().out
 
 
 def test_killed_before_its_key_is_published_a_hold_stands_and_can_be_released_again(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    office: UndoOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was undone has no finding: nothing else would ever look at it."""
     slot = a_slot()
     office.hold(slot)
     with monkeypatch.context() as patched:
-        patched.setattr(Office, "_publish", killed)
+        patched.setattr(Office, "publish", killed)
         with pytest.raises(KeyboardInterrupt):
             office.deciding().release(keys(slot), FindingFilter())
     assert [each.slot for each in office.journal.holds.all(MESSAGE)] == [slot]
     assert office.deciding().release(keys(slot), FindingFilter()) == 0
-    assert [each.slot for each in office.published] == [slot]
+    assert [wake.slot for _, wake in office.published] == [slot]
 
 
 def killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_key_that_is_not_on_hold_is_unknown(office: Office) -> None:
+def test_a_key_that_is_not_on_hold_is_unknown(office: UndoOffice) -> None:
     office.hold(a_slot())
     assert office.deciding().release(keys(a_slot(9)), FindingFilter()) == 1
     assert len(list(office.journal.holds.all(MESSAGE))) == 1
 
 
-def test_all_that_match_are_released_after_a_question(office: Office) -> None:
+def test_all_that_match_are_released_after_a_question(office: UndoOffice) -> None:
     office.hold(a_slot())
     office.hold(a_slot(), "deleted_uids")
     wanted = FindingFilter(projection="deleted_uids")
@@ -250,7 +240,7 @@ def test_all_that_match_are_released_after_a_question(office: Office) -> None:
     assert [each.projection for each in office.journal.holds.all(MESSAGE)] == ["messages"]
 
 
-def test_only_shown_no_hold_ends(office: Office) -> None:
+def test_only_shown_no_hold_ends(office: UndoOffice) -> None:
     slot = a_slot()
     office.hold(slot)
     assert office.deciding(replace(ANA, dry_run=True)).release(keys(slot), FindingFilter()) == 0
@@ -262,18 +252,18 @@ def test_only_shown_no_hold_ends(office: Office) -> None:
 
 
 def test_a_decision_says_who_and_why_in_the_log_and_only_shown_it_says_nothing(
-    office: Office,
+    office: UndoOffice,
 ) -> None:
     slot = a_slot()
     office.journal.put(a_finding(MESSAGE, slot, state=State.STUCK, sentence="is missing"))
     office.deciding(replace(ANA, dry_run=True)).decide(RETRY, keys(slot), FindingFilter())
-    assert office.journal.recall(MESSAGE, "messages", [slot])[slot].state is State.STUCK
+    assert office.found(slot).state is State.STUCK
     office.deciding().decide(RETRY, keys(slot), FindingFilter())
     found = next(iter(office.journal.history(MESSAGE, "messages", slot)))
     assert (found.state, found.sentence) == (State.HELD, "is missing; retried by ana: a test")
 
 
-def test_all_that_match_are_decided_on_after_a_question(office: Office) -> None:
+def test_all_that_match_are_decided_on_after_a_question(office: UndoOffice) -> None:
     for _ in range(2):
         office.journal.put(a_finding(MESSAGE, a_slot(), state=State.STUCK))
     office.journal.put(a_finding(MESSAGE, a_slot(), state=State.HELD))
