@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from reconcilers.declared.family import Projection
 from reconcilers.declared.writes import Write
+from reconcilers.words.errors import ReadFailed
 from reconcilers.words.model import KeyValue, Row, Slot
 
 
@@ -63,3 +64,27 @@ class MemoryTables:
 
     def apply(self, writes: Sequence[Write]) -> None:
         self.applied.extend(writes)
+
+
+@dataclass
+class PoisonedTables(MemoryTables):
+    """The server fails to read the rows in ``bad``, or a mailbox as a whole."""
+
+    bad: set[Slot] = field(default_factory=set)
+    error: Exception = field(default_factory=lambda: ReadFailed("too many tombstones"))
+    scan_fails: Exception | None = None
+
+    def projection_with_times(
+        self, projection: Projection, slots: Iterable[Slot]
+    ) -> dict[Slot, Row]:
+        wanted = list(slots)
+        if self.bad.intersection(wanted):
+            raise self.error
+        return super().projection_with_times(projection, wanted)
+
+    def slots_of_group(
+        self, projection: Projection, group: KeyValue
+    ) -> Iterator[tuple[Slot, KeyValue | None]]:
+        if self.scan_fails is not None:
+            raise self.scan_fails
+        yield from super().slots_of_group(projection, group)

@@ -14,16 +14,15 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.key import WHOLE_TABLE, named
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Value, Wake
-from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
-from tests.builders.examining import OPEN, RULES
+from tests.builders.examining import OPEN, examiner
 from tests.builders.indexes import DELETED, INDEXED, LISTS
 from tests.builders.permits import permit
 from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, NOW, SECOND, row, truth
 from tests.builders.slots import mailbox_of, uid_of
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
-from tests.fakes.memory_tables import MemoryTables
+from tests.fakes.memory_tables import PoisonedTables
 
 SLOTS = tuple(Slot(MAILBOX, uid) for uid in range(1, 8))
 GRANTED: frozenset[str] = frozenset()
@@ -34,7 +33,7 @@ def message_at(slot: Slot) -> UUID:
 
 
 @dataclass
-class Tables(MemoryTables):
+class Tables(PoisonedTables):
     """Takes writes, but for some tables, and for some rows of any; some cannot be read."""
 
     refusing: frozenset[str] = GRANTED
@@ -146,15 +145,10 @@ class Stream:
 
     def _examiner(self, projection: Projection) -> Examiner:
         """As each worker makes one for its share."""
-        confirmation = Confirmer(INDEXED, projection, self.tables, MemoryLineage())
-        return Examiner(
-            projection,
-            self.tables,
-            confirmation,
-            self.journal,
-            self.published.extend,
-            lambda: self.now,
-            RULES,
+        return examiner(
+            *(INDEXED, projection, self.tables, MemoryLineage(), self.journal),
+            publish=self.published.extend,
+            clock=lambda: self.now,
         )
 
     def open_ones(self) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Event
 from unittest.mock import Mock, patch
 
 import pytest
@@ -12,19 +11,7 @@ from reconcilers.words.errors import Unreachable
 from streaming.again.sweep import Interrupted
 from streaming.commands.running.own_sweeps import LONGEST_PAUSE, LOOKS_EVERY, OwnSweeps
 from streaming.monitoring.metrics import Metrics
-
-
-class Stop(Event):
-    """Comes after so many pauses, none of which takes time."""
-
-    def __init__(self, pauses: int) -> None:
-        super().__init__()
-        self.left, self.taken = pauses, list[float]()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.taken.append(timeout or 0)
-        self.left -= 1
-        return self.left <= 0
+from tests.fakes.pausing import Pauses
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left"), Unreachable("no broker")])
@@ -34,7 +21,7 @@ def test_whatever_fails_it_looks_again_and_keeps_its_one_client(
     watcher = Mock()
     sweeps = OwnSweeps(Mock(), Mock(), watcher)
     with patch.object(OwnSweeps, "_sweep_if_due", side_effect=failure) as tried:
-        sweeps.run(Stop(10))
+        sweeps.run(Pauses(9))
     assert tried.call_count > 3
     assert str(failure) in caplog.text
     assert watcher.close.call_count == 1
@@ -47,7 +34,7 @@ def faults(metrics: Metrics) -> float | None:
 def test_a_defect_is_logged_and_tried_again_after_a_pause_that_grows(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    metrics, stop = Metrics(CollectorRegistry()), Stop(7)
+    metrics, stop = Metrics(CollectorRegistry()), Pauses(6)
     sweeps = OwnSweeps(Mock(metrics=metrics), Mock(), Mock())
     with patch.object(OwnSweeps, "_sweep_if_due", side_effect=KeyError("a defect")) as tried:
         sweeps.run(stop)
@@ -58,7 +45,7 @@ def test_a_defect_is_logged_and_tried_again_after_a_pause_that_grows(
 
 
 def test_after_a_look_that_ended_well_the_pauses_begin_anew() -> None:
-    stop, looks = Stop(6), [KeyError("a"), KeyError("b"), None, KeyError("c"), Interrupted()]
+    stop, looks = Pauses(5), [KeyError("a"), KeyError("b"), None, KeyError("c"), Interrupted()]
     sweeps = OwnSweeps(Mock(metrics=Metrics(CollectorRegistry())), Mock(), Mock())
     with patch.object(OwnSweeps, "_sweep_if_due", side_effect=looks):
         sweeps.run(stop)

@@ -195,6 +195,13 @@ def stores(made: Bench, count: int, unseen: int) -> Bench:
     return made
 
 
+def judged(made: Bench, count: int, unseen: int, told: Open) -> None:
+    """While these messages are open, and both counters hold so many."""
+    made.come(open_messages=told)
+    stores(made, count, unseen)
+    made.look(2 * K, open_messages=told)
+
+
 SIDES = [([message(3)], []), ([], [message(3)])]
 
 
@@ -205,9 +212,7 @@ def test_a_counter_that_either_side_makes_right_is_left_alone(
     kind: Kind, listed: list[Listed], true: list[Listed], count: int
 ) -> None:
     made = bench(listed, true)
-    made.come(open_messages=here(kind))
-    stores(made, count, count - 1)
-    made.look(2 * K, open_messages=here(kind))
+    judged(made, count, count - 1, here(kind))
     assert made.tables.added == []
     assert made.finding() is made.finding(OF_BOB) is None
 
@@ -219,9 +224,7 @@ def test_a_counter_that_no_side_makes_right_becomes_as_right_as_is_known(
     kind: Kind, listed: list[Listed], true: list[Listed], count: int, becomes: int
 ) -> None:
     made = bench(listed, true)
-    made.come(open_messages=here(kind))
-    stores(made, count, max(count - 1, 0))
-    made.look(2 * K, open_messages=here(kind))
+    judged(made, count, max(count - 1, 0), here(kind))
     assert made.counter() == (becomes, becomes - 1)
     quota = made.tables.rows["current_quota", "#private&bob"]
     assert quota is not None
@@ -233,9 +236,7 @@ def test_a_counter_that_no_side_makes_right_becomes_as_right_as_is_known(
 def test_when_it_is_decided_the_counter_becomes_exact(decided: list[Listed], count: int) -> None:
     made = bench([message(3)], [])
     undecided = here(Kind.AMBIGUOUS_RANGE_DELETE)
-    made.come(open_messages=undecided)
-    stores(made, 6, 5)
-    made.look(2 * K, open_messages=undecided)
+    judged(made, 6, 5, undecided)
     assert made.counter() == (3, 2)
     made.tables.hold(MAILBOX, message(1), message(2, seen=True), *decided)
     made.tallies.mark({MAILBOX: {0}}, made.now)
@@ -254,9 +255,7 @@ def test_a_repair_that_is_held_counts_as_the_truth_has_it(
     kind = Kind.EXTRA_ROW if listed else Kind.MISSING_ROW
     waits = here(kind, Standing.DECIDED)
     made = bench(listed, true)
-    made.come(open_messages=waits)
-    stores(made, count, max(count - 1, 0))
-    made.look(2 * K, open_messages=waits)
+    judged(made, count, max(count - 1, 0), waits)
     assert made.counter()[0] == 2 + len(true)
 
 
@@ -266,9 +265,7 @@ def test_two_messages_that_claim_one_uid_do_not_hold_up_the_counters() -> None:
     made.tables.set_truth(other)
     made.remember(MAILBOX, other)
     claimed = here(Kind.DUPLICATE_UID)
-    made.come(open_messages=claimed)
-    stores(made, 6, 2)
-    made.look(2 * K, open_messages=claimed)
+    judged(made, 6, 2, claimed)
     assert made.counter() == (4, 2)
 
 
@@ -326,7 +323,5 @@ def test_a_message_that_cannot_be_read_is_not_read_with_the_others(
         return read(asked)
 
     monkeypatch.setattr(made.tables, "truth_rows", refusing)
-    made.come(open_messages=here(Kind.UNREADABLE))
-    stores(made, 6, 5)
-    made.look(2 * K, open_messages=here(Kind.UNREADABLE))
+    judged(made, 6, 5, here(Kind.UNREADABLE))
     assert made.counter() == (3, 2)

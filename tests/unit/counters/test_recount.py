@@ -182,7 +182,8 @@ def until_counted(bench: Bench) -> int:
     raise AssertionError("it never ends")
 
 
-def wrong_large(bench: Bench) -> Bench:
+@pytest.fixture
+def wrong(bench: Bench) -> Bench:
     """Two looks have shown that the counter is one too high; the third counts everything."""
     bench.with_wrong_counter(count=MESSAGES + 1, unseen=MESSAGES)
     for _ in range(K - 1):
@@ -194,70 +195,64 @@ def wrong_large(bench: Bench) -> Bench:
     return bench
 
 
-def test_others_have_their_turn_between_two_ranges(bench: Bench) -> None:
-    wrong_large(bench)
-    bench.watch.expect([OF_BOB])
-    bench.now += GATHER + 1
+def test_others_have_their_turn_between_two_ranges(wrong: Bench) -> None:
+    wrong.watch.expect([OF_BOB])
+    wrong.now += GATHER + 1
     turns = []
     for _ in range(3):
-        (first, *_) = bench.watch.ready()
-        bench.watch.work(first)
+        (first, *_) = wrong.watch.ready()
+        wrong.watch.work(first)
         turns.append(first.counter)
-        bench.now += 1
+        wrong.now += 1
     assert turns == [OF_MAILBOX, OF_BOB, OF_MAILBOX]
 
 
-def test_a_whole_look_takes_several_turns_and_is_a_look_like_the_others(bench: Bench) -> None:
-    wrong_large(bench)
-    assert until_counted(bench) == MESSAGES // (ROWS - 1) + 1
-    bench.come()
-    bench.work()
-    assert bench.counter() == (MESSAGES, MESSAGES)
+def test_a_whole_look_takes_several_turns_and_is_a_look_like_the_others(wrong: Bench) -> None:
+    assert until_counted(wrong) == MESSAGES // (ROWS - 1) + 1
+    wrong.come()
+    wrong.work()
+    assert wrong.counter() == (MESSAGES, MESSAGES)
 
 
-def test_changes_that_come_out_between_its_turns_count_as_under_way(bench: Bench) -> None:
-    wrong_large(bench)
-    bench.work()
-    bench.come(changes={MAILBOX: 1})
-    until_counted(bench)
-    bench.come()
-    bench.work()
-    assert bench.tables.added == []
-    assert bench.counts["unsure"] == 1
+def test_changes_that_come_out_between_its_turns_count_as_under_way(wrong: Bench) -> None:
+    wrong.work()
+    wrong.come(changes={MAILBOX: 1})
+    until_counted(wrong)
+    wrong.come()
+    wrong.work()
+    assert wrong.tables.added == []
+    assert wrong.counts["unsure"] == 1
 
 
-def test_a_counter_that_moves_between_its_turns_does_not_make_it_void(bench: Bench) -> None:
-    wrong_large(bench)
-    bench.work()
+def test_a_counter_that_moves_between_its_turns_does_not_make_it_void(wrong: Bench) -> None:
+    wrong.work()
     more = message(9_999)
-    bench.tables.hold(MAILBOX, *bench.tables.listing[MAILBOX], more)
-    bench.set_counter(count=MESSAGES + 2, unseen=MESSAGES + 1)
-    bench.come(changes={})
-    until_counted(bench)
-    bench.come()
-    bench.work()
-    assert bench.counts["moved"] == 0
-    assert bench.counter() == (MESSAGES + 1, MESSAGES + 1)
+    wrong.tables.hold(MAILBOX, *wrong.tables.listing[MAILBOX], more)
+    wrong.set_counter(count=MESSAGES + 2, unseen=MESSAGES + 1)
+    wrong.come(changes={})
+    until_counted(wrong)
+    wrong.come()
+    wrong.work()
+    assert wrong.counts["moved"] == 0
+    assert wrong.counter() == (MESSAGES + 1, MESSAGES + 1)
 
 
-def test_where_nodes_change_between_its_turns_it_begins_anew(bench: Bench) -> None:
-    wrong_large(bench)
-    bench.work()
-    bench.canaries.nodes = "two nodes"
-    bench.work()
-    assert bench.counts["moved"] == 1
-    bench.now += DELAY
-    assert until_counted(bench) == MESSAGES // (ROWS - 1) + 1
+def test_where_nodes_change_between_its_turns_it_begins_anew(wrong: Bench) -> None:
+    wrong.work()
+    wrong.canaries.nodes = "two nodes"
+    wrong.work()
+    assert wrong.counts["moved"] == 1
+    wrong.now += DELAY
+    assert until_counted(wrong) == MESSAGES // (ROWS - 1) + 1
 
 
-def test_where_it_differs_from_the_truth_it_ends(bench: Bench) -> None:
-    wrong_large(bench)
-    bench.work()
+def test_where_it_differs_from_the_truth_it_ends(wrong: Bench) -> None:
+    wrong.work()
     each = message(3 * MESSAGES)
-    bench.tables.set_truth(each, flagseen=True)
-    until_counted(bench)
-    assert "differ from the truth" in bench.open_finding().told
-    assert bench.tables.added == []
+    wrong.tables.set_truth(each, flagseen=True)
+    until_counted(wrong)
+    assert "differ from the truth" in wrong.open_finding().told
+    assert wrong.tables.added == []
 
 
 def test_the_last_count_of_a_very_large_mailbox_reads_marked_chunks_only(

@@ -14,22 +14,9 @@ from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.thread import FIRST_PAUSE, LIVES, LONGEST_PAUSE, CountingThread
 from streaming.monitoring.metrics import Metrics
 from tests.builders.failing import unreachable
+from tests.fakes.pausing import Pauses
 
 CAME = BatchSummary()
-
-
-class Pauses(Event):
-    """Is set after so many pauses; says how long they were."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most, self.taken = most, list[float]()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.taken.append(timeout or 0)
-        if len(self.taken) > self.most:
-            self.set()
-        return self.is_set()
 
 
 @dataclass

@@ -22,23 +22,14 @@ from streaming.pipeline.batches import Batches
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
-from streaming.steps.confirm import Confirmer
-from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
 from streaming.steps.permit import ABOVE, Permit
+from tests.builders.examining import examiner
 from tests.builders.found import finding_at, suspect_at
 from tests.builders.permits import nothing_paused
-from tests.builders.rows import (
-    FAMILY,
-    LONG_AGO,
-    NOW,
-    PROJECTION,
-    SECOND,
-    truth,
-)
+from tests.builders.rows import FAMILY, LONG_AGO, NOW, PROJECTION, SECOND, truth
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
-from tests.unit.rows.test_examine import RULES
 from tests.unit.stream.test_batches import MemoryPorts, batches
 
 REPAIRS = Admission()
@@ -226,17 +217,12 @@ def test_a_worker_holds_what_is_above_and_says_until_when() -> None:
         }
     )
     published: list[Wake] = []
-    examiner = Examiner(
-        PROJECTION,
-        tables,
-        Confirmer(FAMILY, PROJECTION, tables, MemoryLineage()),
-        MemoryJournal(),
-        published.extend,
-        lambda: NOW,
-        RULES,
-    )
     permit = Permit(Admission(ceiling=Ceiling(2, 3)), lambda: None, nothing_paused)
-    outcomes = examiner.examine(found, permit, "slice")
+    outcomes = examiner(
+        *(FAMILY, PROJECTION, tables, MemoryLineage(), MemoryJournal()),
+        publish=published.extend,
+        clock=lambda: NOW,
+    ).examine(found, permit, "slice")
     assert [each.action for each in outcomes] == [Action.REPAIR] * 2 + [Action.KEEP] * 4
     held = [each.finding for each in outcomes[2:] if each.finding]
     assert {each.state for each in held} == {State.HELD}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -28,7 +28,7 @@ from tests.builders.rows import (
 )
 from tests.builders.slots import uid_of
 from tests.fakes.checkpoints.memory import MemoryLineage
-from tests.fakes.memory_tables import MemoryTables
+from tests.fakes.memory_tables import PoisonedTables
 from tests.fakes.refusing import message_at
 
 LIST = PROJECTION.name
@@ -41,13 +41,11 @@ def at(uid: int) -> Slot:
 
 
 @dataclass
-class Poisoned(MemoryTables):
-    """The server fails to read some rows, some messages, or the mailbox as a whole."""
+class Poisoned(PoisonedTables):
+    """Some messages cannot be read either, nor some table; ``reads`` are the sizes of reads."""
 
-    bad: set[Slot] = field(default_factory=set)
     bad_sources: set[KeyValue] = field(default_factory=set)
     bad_table: str = ""
-    scans_fail: Exception | None = None
     reads: list[int] = field(default_factory=list)
 
     def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
@@ -59,16 +57,9 @@ class Poisoned(MemoryTables):
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         wanted = list(slots)
         self.reads.append(len(wanted))
-        if self.bad.intersection(wanted) or projection.name == self.bad_table:
-            raise ReadFailed("too many tombstones")
+        if projection.name == self.bad_table:
+            raise self.error
         return super().projection_rows(projection, wanted)
-
-    def slots_of_group(
-        self, projection: Projection, group: KeyValue
-    ) -> Iterator[tuple[Slot, KeyValue | None]]:
-        if self.scans_fail is not None:
-            raise self.scans_fail
-        yield from super().slots_of_group(projection, group)
 
 
 @dataclass
@@ -184,14 +175,14 @@ def test_a_look_of_its_own_reads_it_by_itself(ground: Ground) -> None:
 
 
 def test_a_mailbox_that_cannot_be_read_as_a_whole_is_told(ground: Ground) -> None:
-    ground.tables.scans_fail = ReadFailed("too many tombstones")
+    ground.tables.scan_fails = ReadFailed("too many tombstones")
     found = ground.look(EXPUNGED, changed(3))
     assert unreadable(found) == {WHOLE: "too many tombstones"}
     assert at(3) in {each.slot for each in suspects(found)}
 
 
 def test_it_is_not_tried_again_before_its_own_look(ground: Ground) -> None:
-    ground.tables.scans_fail = AssertionError("nobody asks")
+    ground.tables.scan_fails = AssertionError("nobody asks")
     assert unreadable(ground.look(EXPUNGED, apart=frozenset({WHOLE}))) == {}
 
 
@@ -203,7 +194,7 @@ def test_its_own_look_compares_every_row_there(ground: Ground) -> None:
     extra = {each.slot for each in suspects(found) if each.kind is Kind.EXTRA_ROW}
     assert extra == set(listed)
     assert [each.kind for each in suspects(found) if each.slot == WHOLE] == [None]
-    ground.tables.scans_fail = ReadFailed("too many tombstones")
+    ground.tables.scan_fails = ReadFailed("too many tombstones")
     assert unreadable(ground.look(again, apart=frozenset({WHOLE}))).keys() == {WHOLE}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +12,7 @@ from reconcilers.rows.deletes import ProjectionDelete
 from reconcilers.rows.finding import Action, State
 from reconcilers.words.errors import ReadFailed, Refused, Unreachable
 from reconcilers.words.key import WHOLE_TABLE
-from reconcilers.words.model import NO_PROJECTION, KeyValue, Kind, Row, Slot, Suspect, Wake
+from reconcilers.words.model import NO_PROJECTION, Kind, Row, Slot, Suspect, Wake
 from streaming.pipeline.scheduled_looks import spread
 from streaming.steps.look import Look, LookResult
 from streaming.steps.outcome import Outcome
@@ -172,45 +171,16 @@ BAD = SLOTS[3]
 OTHERS = set(SLOTS) - {BAD}
 
 
-@dataclass
-class Poisoned(Tables):
-    """Some rows cannot be read, nor some mailbox as a whole."""
-
-    bad: set[Slot] = field(default_factory=set)
-    error: type[Exception] = ReadFailed
-    scan_fails: bool = False
-
-    def projection_with_times(
-        self, projection: Projection, slots: Iterable[Slot]
-    ) -> dict[Slot, Row]:
-        wanted = list(slots)
-        if self.bad.intersection(wanted):
-            raise self.error("too many tombstones")
-        return super().projection_with_times(projection, wanted)
-
-    def slots_of_group(
-        self, projection: Projection, group: KeyValue
-    ) -> Iterator[tuple[Slot, KeyValue | None]]:
-        if self.scan_fails:
-            raise ReadFailed("too many tombstones")
-        yield from super().slots_of_group(projection, group)
-
-
 @pytest.fixture
-def tables() -> Poisoned:
-    return Poisoned(bad={BAD})
-
-
-@pytest.fixture
-def poisoned(tables: Poisoned) -> Stream:
-    return Stream(tables)
+def poisoned() -> Stream:
+    return Stream(Tables(bad={BAD}))
 
 
 @pytest.mark.parametrize("error", [ReadFailed, Refused])
 def test_a_row_is_a_finding_and_the_others_are_repaired(
-    poisoned: Stream, tables: Poisoned, error: type[Exception]
+    poisoned: Stream, error: type[Exception]
 ) -> None:
-    tables.error = error
+    poisoned.tables.error = error("too many tombstones")
     poisoned.settle()
     assert poisoned.repaired() == OTHERS
     (found,) = [each for each in poisoned.open_ones() if each.kind is Kind.UNREADABLE]
@@ -228,17 +198,17 @@ def test_a_row_is_told_once(poisoned: Stream) -> None:
     assert told(poisoned.settle([BAD])) == [Action.KEEP]
 
 
-def test_a_row_is_repaired_when_it_can_be_read(poisoned: Stream, tables: Poisoned) -> None:
+def test_a_row_is_repaired_when_it_can_be_read(poisoned: Stream) -> None:
     poisoned.settle()
-    tables.bad.clear()
+    poisoned.tables.bad.clear()
     poisoned.settle([BAD])
     assert poisoned.repaired() == set(SLOTS)
 
 
-def test_a_row_heals_when_it_can_be_read_and_is_right(poisoned: Stream, tables: Poisoned) -> None:
+def test_a_row_heals_when_it_can_be_read_and_is_right(poisoned: Stream) -> None:
     poisoned.settle()
-    tables.bad.clear()
-    tables.rows[DELETED.name][BAD] = Row({"mailboxid": BAD.key[0], "uid": BAD.key[1]})
+    poisoned.tables.bad.clear()
+    poisoned.tables.rows[DELETED.name][BAD] = Row({"mailboxid": BAD.key[0], "uid": BAD.key[1]})
     (ended,) = [each for each in poisoned.settle([BAD]) if each.action is Action.CLOSE]
     assert (ended.slot, ended.ended) == (BAD, State.HEALED)
 
@@ -251,15 +221,15 @@ def test_a_person_may_ask_for_it_to_be_tried_again(poisoned: Stream) -> None:
     assert (told.action, told.finding and told.finding.state) == (Action.REPORT, State.REPORTED)
 
 
-def test_where_nothing_can_be_read_no_row_is_blamed(poisoned: Stream, tables: Poisoned) -> None:
+def test_where_nothing_can_be_read_no_row_is_blamed(poisoned: Stream) -> None:
     """Of an index that is told of the table, once."""
-    tables.bad.add(INDEXED.nowhere)
+    poisoned.tables.bad.add(INDEXED.nowhere)
     poisoned.settle()
     assert {each.kind for each in poisoned.open_ones()} <= {Kind.TABLE_UNREADABLE}
 
 
-def test_what_the_look_could_not_read_is_not_read_again(poisoned: Stream, tables: Poisoned) -> None:
-    tables.bad.clear()
+def test_what_the_look_could_not_read_is_not_read_again(poisoned: Stream) -> None:
+    poisoned.tables.bad.clear()
     place = INDEXED.whole_group(BAD.group)
     suspect = Suspect(place, frozenset(), None, LISTS.name, LONG_AGO, unreadable="tombstones")
     (told,) = poisoned._examiner(LISTS).examine([suspect], permit(), "batch 1")
@@ -272,7 +242,9 @@ def test_what_the_look_could_not_read_is_not_read_again(poisoned: Stream, tables
 
 
 def test_no_row_is_removed_from_a_mailbox_that_cannot_be_read_as_a_whole() -> None:
-    one = Single(Poisoned(rows={PROJECTION.name: {SLOT: row()}}, scan_fails=True))
+    one = Single(
+        Tables(rows={PROJECTION.name: {SLOT: row()}}, scan_fails=ReadFailed("too many tombstones"))
+    )
     one.lineage.remember_deletes([ProjectionDelete(SLOT, LONG_AGO)])
     told = one.settle(Kind.EXTRA_ROW)
     assert (told.action, told.finding and told.finding.kind) == (Action.REPORT, Kind.UNREADABLE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -26,13 +26,13 @@ from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
 from streaming.steps.outcome import Outcome
+from tests.builders.examining import RULES
 from tests.builders.found import finding_at, suspect_at
 from tests.builders.permits import permit
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, PROJECTION, SECOND, row
 from tests.fakes.checkpoints.lost_rows import MemoryLostRows
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
-from tests.fakes.memory_tables import MemoryTables
-from tests.unit.rows.test_examine import RULES
+from tests.fakes.memory_tables import MemoryTables, PoisonedTables
 
 AMBIGUOUS, ABSENT = Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE
 FEW, MANY = 3, 40
@@ -48,19 +48,10 @@ ELSEWHERE = UUID(int=MAILBOX.int + 1)
 
 
 @dataclass
-class Counting(MemoryTables):
-    """Counts the reads, and how many of them were serial; rows in ``bad`` are not read."""
+class Counting(PoisonedTables):
+    """Counts the reads, and how many of them were serial."""
 
     reads: Counter[str] = field(default_factory=Counter)
-    bad: frozenset[Slot] = frozenset()
-    whole_is_bad: bool = False
-
-    def slots_of_group(
-        self, projection: Projection, group: KeyValue
-    ) -> Iterator[tuple[Slot, KeyValue | None]]:
-        if self.whole_is_bad:
-            raise ReadFailed("too many tombstones")
-        return super().slots_of_group(projection, group)
 
     def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         return MemoryTables.truth_with_times(self, messageids)
@@ -77,10 +68,7 @@ class Counting(MemoryTables):
         self, projection: Projection, slots: Iterable[Slot]
     ) -> dict[Slot, Row]:
         self.reads["listing"] += 1
-        asked = list(slots)
-        if self.bad & set(asked):
-            raise ReadFailed("too many tombstones")
-        return super().projection_with_times(projection, asked)
+        return super().projection_with_times(projection, slots)
 
 
 class Past:
@@ -208,7 +196,7 @@ HANDED_OVER: dict[str, Callable[[Past], object]] = {
     "it is on hold": lambda past: past.journal.holds.place(
         Hold(FAMILY.name, PROJECTION.name, AT_5, NOW, "ana", "hers")
     ),
-    "it cannot be read": lambda past: setattr(past.tables, "bad", frozenset({AT_5})),
+    "it cannot be read": lambda past: setattr(past.tables, "bad", {AT_5}),
     "another reason in its finding": lambda past: past.journal.put(own(5, kind=ABSENT)),
     "its finding is held": lambda past: past.journal.put(own(5, state=State.HELD)),
     "its finding is accepted": lambda past: past.journal.put(own(5, accepted=True)),
@@ -247,7 +235,7 @@ def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over(pas
 def test_where_a_mailbox_cannot_be_read_as_a_whole_its_rows_wait_for_a_word_on_that(
     past: Past,
 ) -> None:
-    past.tables.whole_is_bad = True
+    past.tables.scan_fails = ReadFailed("too many tombstones")
     assert list(past.sift().left) == [Kind.MAILBOX_WITHOUT_TRUTH]
 
 
