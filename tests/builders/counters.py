@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -35,6 +35,7 @@ from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.recount import Recount
 from streaming.counters.schedule import CounterScheduler
+from streaming.counters.undo import CounterUndo
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, truth
@@ -378,3 +379,17 @@ class Bench:
     def states(self) -> list[State]:
         """What was told of findings, in order."""
         return [ended or finding.state for finding, ended in self.told]
+
+
+def undo_of(
+    bench: Bench, family: Family, stopped: Callable[[Tally], str | None] = lambda _: None
+) -> CounterUndo:
+    """Undoes corrections of a bench's counters."""
+    return CounterUndo(
+        family=family,
+        tables=bench.tables,
+        journal=bench.journal,
+        rounds=bench.rounds,
+        stopped=stopped,
+        clock=bench.clock,
+    )

@@ -137,13 +137,8 @@ def looked(
         {"cassandra": {"username": "reconciler"}, **MESSAGES_ALONE, **sections}
     )
     given = cast(Cluster, cluster or FakeCluster())
-    return list(
-        check(
-            CassandraContext(
-                settings, settings.families(), given, JAMES if schema is None else schema
-            )
-        )
-    )
+    tables = JAMES if schema is None else schema
+    return list(check(CassandraContext(settings, settings.families(), given, tables)))
 
 
 def levels(checks: list[Check]) -> set[Level]:

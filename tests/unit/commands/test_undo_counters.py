@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -18,22 +17,15 @@ from reconcilers.rows.undo import NO_REPAIR, last_repair
 from reconcilers.words.errors import Refused, Unreachable
 from streaming.counters.undo import AGAIN, GONE, NOT_KNOWN, CounterUndo
 from streaming.steps.undo import Undoing
-from tests.builders.counters import OF_MAILBOX, Bench, K
+from tests.builders.counters import OF_MAILBOX, Bench, K, undo_of
 from tests.builders.rows import MAILBOX, NOW
 
 SLOT = OF_MAILBOX.slot
 HOLD = Hold(MAILBOX_TALLY.name, MAILBOX_COUNTERS.name, SLOT, NOW, "ana", "it was right")
 
 
-def undoing_of(bench: Bench, stopped: Callable[[Tally], str | None]) -> CounterUndo:
-    return CounterUndo(
-        family=MAILBOX_TALLY,
-        tables=bench.tables,
-        journal=bench.journal,
-        rounds=bench.rounds,
-        stopped=stopped,
-        clock=bench.clock,
-    )
+def history(bench: Bench) -> list[Finding]:
+    return list(bench.journal.history(MAILBOX_TALLY, MAILBOX_COUNTERS.name, SLOT))
 
 
 @dataclass
@@ -54,13 +46,13 @@ class Corrected:
 
     @property
     def repair(self) -> Finding:
-        found = last_repair(self.bench.journal.history(MAILBOX_TALLY, MAILBOX_COUNTERS.name, SLOT))
+        found = last_repair(history(self.bench))
         assert isinstance(found, Finding)
         return found
 
     @property
     def undoing(self) -> CounterUndo:
-        return undoing_of(self.bench, self._stopped)
+        return undo_of(self.bench, MAILBOX_TALLY, self._stopped)
 
     def _stopped(self, _tally: Tally) -> str | None:
         return self.why.pop(0) if len(self.why) > 1 else self.why[0]
@@ -74,8 +66,7 @@ class Corrected:
         return self.bench.findings.on_hold(HOLD.family, HOLD.projection, SLOT) is not None
 
     def states(self) -> list[State]:
-        told = self.bench.journal.history(MAILBOX_TALLY, MAILBOX_COUNTERS.name, SLOT)
-        return [each.state for each in told]
+        return [each.state for each in history(self.bench)]
 
 
 @pytest.fixture
@@ -156,14 +147,9 @@ def test_a_hold_that_comes_after_the_claim_stops_the_delta() -> None:
 
 def test_it_is_not_undone_twice(corrected: Corrected) -> None:
     corrected.undo()
-    history = corrected.bench.journal.history(MAILBOX_TALLY, MAILBOX_COUNTERS.name, SLOT)
-    assert str(last_repair(history)).startswith("it was undone already")
-    assert corrected.undoing.plan(corrected_line(corrected)) == AGAIN
-
-
-def corrected_line(corrected: Corrected) -> Finding:
-    history = corrected.bench.journal.history(MAILBOX_TALLY, MAILBOX_COUNTERS.name, SLOT)
-    return next(each for each in history if each.state is State.VERIFIED)
+    assert str(last_repair(history(corrected.bench))).startswith("it was undone already")
+    done = next(each for each in history(corrected.bench) if each.state is State.VERIFIED)
+    assert corrected.undoing.plan(done) == AGAIN
 
 
 def test_after_another_correction_it_is_refused(corrected: Corrected) -> None:
@@ -191,10 +177,9 @@ def test_of_a_delta_without_an_answer_nobody_knows() -> None:
     bench = Bench().with_wrong_counter()
     bench.tables.fails["add"] = Unreachable("no answer")
     bench.look(K)
-    history = bench.journal.history(MAILBOX_TALLY, MAILBOX_COUNTERS.name, SLOT)
-    repair = last_repair(history)
+    repair = last_repair(history(bench))
     assert isinstance(repair, Finding)
-    assert undoing_of(bench, lambda _: None).plan(repair) == NOT_KNOWN
+    assert undo_of(bench, MAILBOX_TALLY).plan(repair) == NOT_KNOWN
 
 
 def test_while_nobody_may_correct_it_is_refused(corrected: Corrected) -> None:

@@ -250,20 +250,20 @@ def test_a_mailbox_is_corrected_by_any_number_below_the_limit() -> None:
 # --- stuck ----------------------------------------------------------------------------------------
 
 
-def breaks(bench: Bench, times: int) -> Bench:
+@pytest.fixture
+def stuck(wrong: Bench) -> Bench:
     """Somebody undoes each correction."""
-    for _ in range(times):
-        bench.look(K)
-        bench.set_counter(count=3, unseen=1)
-    return bench
+    for _ in range(4):
+        wrong.look(K)
+        wrong.set_counter(count=3, unseen=1)
+    return wrong
 
 
-def test_the_same_correction_is_tried_so_often_then_it_is_stuck(wrong: Bench) -> None:
-    breaks(wrong, 4)
-    found = wrong.open_finding()
+def test_the_same_correction_is_tried_so_often_then_it_is_stuck(stuck: Bench) -> None:
+    found = stuck.open_finding()
     assert found.state is State.STUCK
     assert "3 such corrections did not hold" in found.sentence
-    assert len(wrong.tables.added) == 3
+    assert len(stuck.tables.added) == 3
 
 
 def test_a_correction_that_held_does_not_speak_against_that_of_the_rest(wrong: Bench) -> None:
@@ -300,40 +300,36 @@ def test_a_process_that_dies_over_its_delta_has_not_tried_it(
     assert wrong.states()[-1] is State.VERIFIED
 
 
-def test_what_is_stuck_stays_so_through_other_reasons_to_wait(wrong: Bench) -> None:
-    breaks(wrong, 4)
-    wrong.trouble = A_NODE_IS_DOWN
-    wrong.expect(OF_MAILBOX)
-    wrong.look(K)
-    wrong.trouble = None
-    wrong.expect(OF_MAILBOX)
-    wrong.look(2 * K)
-    assert wrong.open_finding().state is State.STUCK
-    assert len(wrong.tables.added) == 3
+def test_what_is_stuck_stays_so_through_other_reasons_to_wait(stuck: Bench) -> None:
+    stuck.trouble = A_NODE_IS_DOWN
+    stuck.expect(OF_MAILBOX)
+    stuck.look(K)
+    stuck.trouble = None
+    stuck.expect(OF_MAILBOX)
+    stuck.look(2 * K)
+    assert stuck.open_finding().state is State.STUCK
+    assert len(stuck.tables.added) == 3
 
 
-def test_what_is_stuck_is_tried_anew_when_an_operator_says_so(wrong: Bench) -> None:
-    breaks(wrong, 4)
-    wrong.journal.put(retried(wrong.open_finding(), wrong.now))
-    wrong.recall()
-    wrong.expect(OF_MAILBOX)
-    wrong.look(K)
-    assert wrong.counter() == (2, 1)
-    assert wrong.open_finding().attempts == 1
+def test_what_is_stuck_is_tried_anew_when_an_operator_says_so(stuck: Bench) -> None:
+    stuck.journal.put(retried(stuck.open_finding(), stuck.now))
+    stuck.recall()
+    stuck.expect(OF_MAILBOX)
+    stuck.look(K)
+    assert stuck.counter() == (2, 1)
+    assert stuck.open_finding().attempts == 1
 
 
-def test_another_error_of_what_is_stuck_is_corrected(wrong: Bench) -> None:
-    breaks(wrong, 4)
-    wrong.with_wrong_counter(count=9)
-    wrong.look(K)
-    assert wrong.counter() == (2, 1)
+def test_another_error_of_what_is_stuck_is_corrected(stuck: Bench) -> None:
+    stuck.with_wrong_counter(count=9)
+    stuck.look(K)
+    assert stuck.counter() == (2, 1)
 
 
-def test_what_is_stuck_ends_when_it_is_right(wrong: Bench) -> None:
-    breaks(wrong, 4)
-    wrong.with_wrong_counter(count=2)
-    wrong.look()
-    assert wrong.finding() is None
+def test_what_is_stuck_ends_when_it_is_right(stuck: Bench) -> None:
+    stuck.with_wrong_counter(count=2)
+    stuck.look()
+    assert stuck.finding() is None
 
 
 # --- observing, and tables that refuse ------------------------------------------------------------

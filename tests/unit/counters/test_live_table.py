@@ -34,9 +34,8 @@ from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring.kept_tallies import chosen, one_table_each
 from streaming.counters.counter_row import CounterRows
 from streaming.counters.live_table import READ_EVERY, LiveTables
-from streaming.counters.undo import CounterUndo
 from streaming.settings import Settings
-from tests.builders.counters import FAMILIES, OF_BOB, OF_MAILBOX, Bench, K
+from tests.builders.counters import FAMILIES, OF_BOB, OF_MAILBOX, Bench, K, undo_of
 from tests.builders.rows import MAILBOX
 from tests.contract.making import a_finding
 from tests.unit.commands.test_doctor_checks import JAMES, NEWER
@@ -318,14 +317,6 @@ def test_a_correction_stays_one_of_the_table_that_it_was_sent_to(tally: Tally, k
 
 
 def test_a_correction_of_the_other_table_is_not_undone_in_this() -> None:
-    bench = Bench()
-    undoing = CounterUndo(
-        family=replace(USER_TALLY, tallies=(QUOTA_CURRENT_VALUE,)),
-        tables=bench.tables,
-        journal=bench.journal,
-        rounds=bench.rounds,
-        stopped=lambda _: None,
-        clock=bench.clock,
-    )
+    undoing = undo_of(Bench(), replace(USER_TALLY, tallies=(QUOTA_CURRENT_VALUE,)))
     repair = replace(a_finding(USER_TALLY, Slot(ROOT)), writes=(sent_to(CURRENT_QUOTA, SHAPES[1]),))
     assert undoing.plan(repair) == "it was added to currentquota, which is not kept any more"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,21 +18,21 @@ STANDS = 6
 """So many looks of `Bench.look` last longer than the lag."""
 
 
-def wrong_quota() -> Bench:
+@pytest.fixture
+def bench() -> Bench:
+    """Its quota is wrong."""
     return Bench(root_lag=LAG).with_wrong_quota()
 
 
-def test_a_quota_is_corrected_when_it_has_stood_still_for_the_lag_and_k_looks() -> None:
-    bench = wrong_quota()
+def test_a_quota_is_corrected_when_it_has_stood_still_for_the_lag_and_k_looks(bench: Bench) -> None:
     bench.look(STANDS + K - 2)
     assert bench.tables.added == []
     bench.look(2)
     assert [each.deltas for each in bench.tables.added] == [{Sum.COUNT: -1}]
 
 
-def test_a_quota_that_is_written_within_the_lag_is_right() -> None:
+def test_a_quota_that_is_written_within_the_lag_is_right(bench: Bench) -> None:
     """The listener is behind: its update comes after many looks."""
-    bench = wrong_quota()
     bench.look(STANDS - 1)
     bench.set_quota(count=2, size=200)
     bench.look(2 * STANDS)
@@ -39,16 +40,14 @@ def test_a_quota_that_is_written_within_the_lag_is_right() -> None:
     assert bench.finding(OF_BOB) is None
 
 
-def test_when_the_counter_moves_the_time_begins_anew() -> None:
-    bench = wrong_quota()
+def test_when_the_counter_moves_the_time_begins_anew(bench: Bench) -> None:
     for count in (4, 5, 6, 7):
         bench.look(STANDS - 1)
         bench.set_quota(count=count, size=200)
     assert bench.tables.added == []
 
 
-def test_when_what_it_should_be_moves_the_time_begins_anew() -> None:
-    bench = wrong_quota()
+def test_when_what_it_should_be_moves_the_time_begins_anew(bench: Bench) -> None:
     bench.tables.give(OTHER, BOB)
     bench.look(STANDS - 1)
     bench.tables.hold(OTHER, message(40, size=7))
@@ -57,9 +56,8 @@ def test_when_what_it_should_be_moves_the_time_begins_anew() -> None:
     assert bench.tables.added == []
 
 
-def test_changes_within_the_lag_count_as_under_way_though_nothing_moves() -> None:
+def test_changes_within_the_lag_count_as_under_way_though_nothing_moves(bench: Bench) -> None:
     """As a message that comes and one that goes, both still in the queue."""
-    bench = wrong_quota()
     for _ in range(3 * STANDS):
         bench.look(changes={MAILBOX: 1})
     assert bench.tables.added == []
@@ -83,8 +81,7 @@ def test_a_root_is_looked_at_when_what_has_just_changed_may_be_there() -> None:
     assert len(bench.watch.ready()) == 2
 
 
-def test_the_looks_at_a_root_are_a_part_of_the_lag_apart() -> None:
-    bench = wrong_quota()
+def test_the_looks_at_a_root_are_a_part_of_the_lag_apart(bench: Bench) -> None:
     began = bench.now
     bench.work()
     bench.come()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -20,10 +19,9 @@ from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.steps.outcome import Outcome
 from tests.builders.found import finding_at
-from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, SLOT
+from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, OTHER_MAILBOX, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
 
-OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 FOUND = finding_at(SLOT, found_at=LONG_AGO, oldest=LONG_AGO)
 ELSEWHERE = replace(FOUND, slot=Slot(MAILBOX, 8), kind=Kind.EXTRA_ROW, state=State.HELD)
 ELSEWHERE = replace(ELSEWHERE, waits=Waiting(Wait.BREAKER, "too many"))

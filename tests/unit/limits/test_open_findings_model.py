@@ -23,13 +23,12 @@ from streaming.pipeline import open_index
 from streaming.pipeline.open_finding import OpenFinding
 from streaming.pipeline.open_index import OpenIndex
 from tests.builders.found import finding_at
-from tests.builders.rows import FAMILY, MAILBOX, NOW
+from tests.builders.rows import FAMILY, MAILBOX, NOW, OTHER_MAILBOX
 
 HELD_OR_OBSERVED = frozenset({State.HELD, State.OBSERVED})
-OTHER = UUID("11111111-0000-1000-8000-00000000000f")
 MESSAGES = tuple(UUID(f"22222222-0000-1000-8000-00000000000{number}") for number in range(3))
 PLACES = (
-    *(Slot(mailbox, uid) for mailbox in (MAILBOX, OTHER) for uid in range(1, 4)),
+    *(Slot(mailbox, uid) for mailbox in (MAILBOX, OTHER_MAILBOX) for uid in range(1, 4)),
     FAMILY.place_of_number(7),
     WHOLE_TABLE,
 )

@@ -32,6 +32,7 @@ from tests.builders.rows import (
     MESSAGE_ID,
     NOW,
     OTHER_ID,
+    OTHER_MAILBOX,
     PROJECTION,
     SECOND,
     SLOT,
@@ -42,7 +43,6 @@ from tests.builders.slots import slots
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
 
-OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 HALF = 45 * SECOND // 2
 THIRD_ID = UUID("44444444-0000-1000-8000-000000000004")
 

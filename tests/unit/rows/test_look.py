@@ -26,6 +26,7 @@ from tests.builders.rows import (
     MESSAGE_ID,
     NOW,
     OTHER_ID,
+    OTHER_MAILBOX,
     PROJECTION,
     SECOND,
     SLOT,
@@ -48,7 +49,6 @@ RANGED = Wake(
     from_truth=True,
 )
 PARTITION = replace(RANGED, key=(None, None))
-OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 CHANGED = Wake((MAILBOX, 7), MESSAGE_ID, oldest=NOW, from_truth=True)
 CHANGED_AGAIN = replace(CHANGED, looked_again=True, projection=PROJECTION.name, from_truth=False)
 

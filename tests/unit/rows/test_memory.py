@@ -25,12 +25,11 @@ from reconcilers.rows.memory import (
 )
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import KeyValue, Micros, Slot
-from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SLOT, row
+from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, OTHER_MAILBOX, SLOT, row
 from tests.builders.slots import slots
 from tests.property.mail import time_uuid
 
 BORN: Micros = 1_700_000_000_000_000
-OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 NO_DELETES = Deletes()
 
 

@@ -24,6 +24,7 @@ from tests.builders.rows import (
     MESSAGE_ID,
     NOW,
     OTHER_ID,
+    OTHER_MAILBOX,
     SLOT,
     row,
     truth,
@@ -34,7 +35,6 @@ from tests.fakes.checkpoints.memory import MemoryLineage
 TRUTH, LIST = "imapuidtable", "messageidtable"
 WATCHED_SINCE = LONG_AGO
 THERE = Slot(MAILBOX, 8)
-OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 
 
 class WrittenLineage(MemoryLineage):

@@ -10,10 +10,9 @@ import pytest
 
 from reconcilers.words.model import KeyValue, Row, Slot
 from streaming.steps.removals import Removals
-from tests.builders.rows import FAMILY, MAILBOX, PROJECTION, row, truth
+from tests.builders.rows import FAMILY, MAILBOX, OTHER_MAILBOX, PROJECTION, row, truth
 from tests.fakes.memory_tables import MemoryTables
 
-OTHER_MAILBOX = UUID("11111111-0000-1000-8000-00000000000f")
 MIN_ROWS = 10
 
 

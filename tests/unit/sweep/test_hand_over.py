@@ -39,6 +39,7 @@ class Scene:
     waits: list[float] = field(default_factory=list)
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     asked: list[int] = field(default_factory=list)
+    at_each_wait: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         stream = LiveStream(
@@ -75,6 +76,8 @@ class Scene:
         self.settled = min(self.settled + self.speed, len(self.published))
         if len(self.waits) > 1_000:
             raise AssertionError("it waits for ever")
+        for happens in self.at_each_wait:
+            happens()
 
 
 def test_a_stream_of_the_commands_own_settles_them_as_long_as_it_runs() -> None:
@@ -166,15 +169,14 @@ def test_what_an_ended_process_handed_over_waits_where_no_stream_runs() -> None:
 def test_a_stream_that_is_started_again_is_waited_for(*, comes_back: bool, settled: bool) -> None:
     scene = Scene(speed=0)
     scene.made.publish([suspect_at(1)])
-    plain, goes_at = scene.wait, len(scene.waits) + 3
+    goes_at = len(scene.waits) + 3
 
-    def away_for_a_minute(seconds: float) -> None:
-        plain(seconds)
+    def away_for_a_minute() -> None:
         scene.running = len(scene.waits) < goes_at
         if comes_back and len(scene.waits) > goes_at + 60:
             scene.running, scene.speed = True, 10
 
-    scene.made.wait = away_for_a_minute
+    scene.at_each_wait.append(away_for_a_minute)
     assert scene.made.settled() is settled
     assert len(scene.waits) < goes_at + 2 * COMES_BACK_WITHIN
 
@@ -205,14 +207,13 @@ def test_before_its_own_stream_ends_repairs_are_seen_to_hold() -> None:
     scene.made.publish([suspect_at(0)])
     intended = finding_at(0, state=State.INTENDED)
     scene.journal.put(intended)
-    plain, waited = scene.wait, len(scene.waits)
+    waited = len(scene.waits)
 
-    def verified_at_the_fifth(seconds: float) -> None:
-        plain(seconds)
+    def verified_at_the_fifth() -> None:
         if len(scene.waits) == waited + 5:
             scene.journal.close(intended, State.VERIFIED, scene.clock() + 1)
 
-    scene.made.wait = verified_at_the_fifth
+    scene.at_each_wait.append(verified_at_the_fifth)
     scene.made.until_verified()
     assert len(scene.waits) >= waited + 5
     assert scene.made.finish().endings == {("messages", "missing_row"): {"repaired": 1}}
@@ -237,16 +238,14 @@ def with_an_orphan_put_off(looks: int) -> Scene:
 
 def put_off(scene: Scene, orphan: Suspect, until: Callable[[], bool]) -> None:
     """At each look the stream publishes it again, as what it cannot judge yet."""
-    plain = scene.wait
 
-    def and_again(seconds: float) -> None:
-        plain(seconds)
+    def and_again() -> None:
         if scene.settled >= len(scene.published) and not until():
             scene.published.append(orphan.wake(orphan.kind))
         elif until() and scene.journal.recall(MESSAGE, "messages", [orphan.slot]) == {}:
             scene.journal.put(finding_at(1, Kind.EXTRA_ROW))
 
-    scene.made.wait = and_again
+    scene.at_each_wait.append(and_again)
 
 
 def test_one_that_is_put_off_is_not_called_gone() -> None:
@@ -269,28 +268,24 @@ def test_one_that_is_put_off_for_long_is_told_as_what_it_is() -> None:
 def test_its_own_stream_ends_only_when_what_was_put_off_is_seen_to_hold() -> None:
     scene = with_an_orphan_put_off(looks=40)
     slot = Slot(MAILBOX, 1)
-    plain = scene.made.wait
 
-    def and_verified(seconds: float) -> None:
-        plain(seconds)
+    def and_verified() -> None:
         found = scene.journal.recall(MESSAGE, "messages", [slot]).get(slot)
         if len(scene.waits) > 60 and found is not None and found.state is State.INTENDED:
             scene.journal.close(found, State.VERIFIED, scene.clock() + 1)
 
-    scene.made.wait = and_verified
+    scene.at_each_wait.append(and_verified)
     scene.made.until_verified()
     assert len(scene.waits) > 60
 
 
 def test_a_stream_that_is_away_for_a_moment_is_waited_for() -> None:
     scene = with_an_orphan_put_off(looks=40)
-    plain = scene.made.wait
 
-    def away_for_ten(seconds: float) -> None:
-        plain(seconds)
+    def away_for_ten() -> None:
         scene.running = not 10 < len(scene.waits) < 20
 
-    scene.made.wait = away_for_ten
+    scene.at_each_wait.append(away_for_ten)
     assert scene.made.finish().endings == {("messages", "extra_row"): {"repaired": 1}}
 
 

@@ -73,20 +73,17 @@ def ids(number: int) -> UUID:
     return UUID(f"{number:08}-0000-1000-8000-000000000001")
 
 
-class Folders:
+def kept_in(folder: Path) -> KeptFingerprints:
     """What the scans of one sweep tell each other."""
-
-    def __init__(self, folder: Path) -> None:
-        made = [folder / each for each in ("expected", "compared")]
-        for each in made:
-            each.mkdir()
-        self.expected, self.compared = [KeptFingerprints(each, 8) for each in made]
+    folder.mkdir()
+    return KeptFingerprints(folder, 8)
 
 
 class OneMailbox:
     """Scans of messages that are right in both tables; ``marked``: rows that were counted."""
 
-    def __init__(self, messages: int) -> None:
+    def __init__(self, messages: int, folder: Path) -> None:
+        self.expected, self.compared = (kept_in(folder / each) for each in ("expected", "compared"))
         self.shape = shape_of(FAMILY)
         self.tables = RawMemoryTables(FAMILY, SCHEMA)
         self.lineage = MemoryLineage()
@@ -106,9 +103,7 @@ class OneMailbox:
     def token(self, partition: RawCell) -> int:
         return 1
 
-    def sweep(
-        self, table: str, parts: Folders, monkeypatch: pytest.MonkeyPatch, *, ahead: bool = False
-    ) -> SweptPiece:
+    def sweep(self, table: str, *, ahead: bool = False) -> SweptPiece:
         memory = RawMemoryLineage(FAMILY, self.lineage)
         ours = SimpleNamespace(
             glance=glance_of(FAMILY, self.tables, memory).glance,
@@ -119,11 +114,9 @@ class OneMailbox:
             connections=lambda: ours,
             settings=SimpleNamespace(stream=SimpleNamespace(delay=5)),
         )
-        monkeypatch.setattr(module, "look_at", lambda _job, _apart, wakes, _: self.look(wakes))
-        monkeypatch.setattr(module, "mark_counted", lambda _job, keys: self.mark(list(keys)))
-        number = range_of(1, parts.compared.ranges)
+        number = range_of(1, self.compared.ranges)
         (found,) = sweep_task(
-            Scanning(job, lambda _: self, lambda _: HandsOver(), parts.expected, parts.compared)
+            Scanning(job, lambda _: self, lambda _: HandsOver(), self.expected, self.compared)
         )([Piece(table, number, TOKENS, ahead)])
         return found
 
@@ -134,53 +127,56 @@ class OneMailbox:
         self.marked += len(keys)
 
 
+@pytest.fixture
+def mailbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneMailbox:
+    made = OneMailbox(10, tmp_path)
+    monkeypatch.setattr(module, "look_at", lambda _job, _apart, wakes, _: made.look(wakes))
+    monkeypatch.setattr(module, "mark_counted", lambda _job, keys: made.mark(list(keys)))
+    return made
+
+
 def test_of_the_listing_only_what_the_truth_did_not_show_to_be_right_is_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mailbox: OneMailbox,
 ) -> None:
-    mailbox, compared = OneMailbox(10), Folders(tmp_path)
     truth, listing = FAMILY.truth.table, FAMILY.listing.table
-    assert mailbox.sweep(truth, compared, monkeypatch).rows == 10
+    assert mailbox.sweep(truth).rows == 10
     assert mailbox.looked == []
     mailbox.tables.rows[listing][3]["modseq"] = bytes(8)  # changed since
     mailbox.tables.read.clear()
-    mailbox.sweep(listing, compared, monkeypatch)
+    mailbox.sweep(listing)
     assert [wake.key for wake in mailbox.looked] == [(ids(99), 4)]
     assert mailbox.marked == 10, "what counts rows of the listing counts all"
 
     mailbox.tables.read.clear()
     mailbox.tables.rows[listing][3]["modseq"] = mailbox.tables.rows[truth][3]["modseq"]
-    mailbox.sweep(listing, compared, monkeypatch)
+    mailbox.sweep(listing)
     assert mailbox.tables.read == [], "nothing that is right is read again"
 
 
 def test_of_the_truth_only_what_the_listing_did_not_tell_ahead_is_read_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mailbox: OneMailbox,
 ) -> None:
-    mailbox, parts = OneMailbox(10), Folders(tmp_path)
     truth, listing = FAMILY.truth.table, FAMILY.listing.table
-    ahead = mailbox.sweep(listing, parts, monkeypatch, ahead=True)
+    ahead = mailbox.sweep(listing, ahead=True)
     assert (ahead.rows, ahead.suspects, mailbox.looked, mailbox.marked) == (10, [], [], 0)
     assert truth not in mailbox.tables.read
 
     mailbox.tables.read.clear()
-    assert mailbox.sweep(truth, parts, monkeypatch).rows == 10
-    mailbox.sweep(listing, parts, monkeypatch)
+    assert mailbox.sweep(truth).rows == 10
+    mailbox.sweep(listing)
     assert (mailbox.tables.read, mailbox.looked) == ([], []), "nothing is read but by scans"
     assert mailbox.marked == 10
 
     mailbox.tables.rows[truth][3]["modseq"] = bytes(8)  # changed since
-    mailbox.sweep(truth, parts, monkeypatch)
+    mailbox.sweep(truth)
     assert [wake.key for wake in mailbox.looked] == [(ids(99), 4)]
 
 
-def test_what_is_not_remembered_is_not_told_ahead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mailbox, parts = OneMailbox(3), Folders(tmp_path)
+def test_what_is_not_remembered_is_not_told_ahead(mailbox: OneMailbox) -> None:
     mailbox.lineage = MemoryLineage()
-    mailbox.sweep(FAMILY.listing.table, parts, monkeypatch, ahead=True)
-    mailbox.sweep(FAMILY.truth.table, parts, monkeypatch)
-    assert len(mailbox.looked) == 3
+    mailbox.sweep(FAMILY.listing.table, ahead=True)
+    mailbox.sweep(FAMILY.truth.table)
+    assert len(mailbox.looked) == 10
 
 
 @pytest.mark.parametrize("token", [1, 77, 2**53, 2**54 - 1])
