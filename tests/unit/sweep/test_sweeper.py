@@ -9,6 +9,7 @@ import pytest
 from checkpoints.sweeps import SweepRecord
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import bind, keeping
+from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
@@ -25,6 +26,7 @@ TABLES = ("imapuidtable", "messageidtable", "messagedeleted")
 DELAY, NOW = 5_000_000, 1_800_000_000_000_000
 RANGES = 16
 SWEEP = SweepRecord(NOW, "alice", "", FAMILY.names, RANGES)
+ONE_A_RANGE = {Slot(UUID(int=number), at) for number in range(RANGES) for at in range(len(TABLES))}
 
 BEGUN_SINCE = "lineage was reset, or a loss was found, since this sweep began: sweep again"
 
@@ -71,6 +73,16 @@ class Scene:
         )
         return made.run(record)
 
+    def is_killed(self) -> None:
+        with pytest.raises(KilledError):
+            self.run()
+
+    @property
+    def watching(self) -> Watching:
+        found = self.lineage.watching()
+        assert found is not None
+        return found
+
     def scan(self, pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
         self.scanned += pieces
         if self.dies_at is not None and len(self.scanned) >= self.dies_at:
@@ -111,9 +123,7 @@ class Scene:
         return self.settles
 
     def revisit(self) -> None:
-        watching = self.lineage.watching()
-        assert watching is not None
-        self.told.append(f"revisited, read up to {watching.swept_at}")
+        self.told.append(f"revisited, read up to {self.watching.swept_at}")
 
     def table(self, name: str, done: int, ranges: int) -> None:
         self.told.append(f"{name} {done}/{ranges}")
@@ -139,9 +149,7 @@ def test_each_range_of_each_table_is_gone_through_once() -> None:
     assert (found.rows, found.suspects, found.memory) == (480, 48, None)
     (ended,) = scene.sweeps.all()
     assert ended.outcome == "480 rows, 48 suspects; lineage is complete"
-    watching = scene.lineage.watching()
-    assert watching is not None
-    assert watching.swept_at == ended.truth_swept_at == NOW + 1_000_000
+    assert scene.watching.swept_at == ended.truth_swept_at == NOW + 1_000_000
 
 
 def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
@@ -210,8 +218,7 @@ def test_what_was_unresolved_is_judged_anew_once_memory_is_whole() -> None:
 @pytest.mark.parametrize("dies_at", [1, 5, RANGES, RANGES + 3, 2 * RANGES + 9, 3 * RANGES])
 def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(dies_at: int) -> None:
     scene = Scene(dies_at=dies_at)
-    with pytest.raises(KilledError):
-        scene.run()
+    scene.is_killed()
     done = set(scene.sweeps.ranges(SWEEP))
     assert len(done) >= (dies_at - 1) // RANGES * RANGES, "whole tables are never read again"
     before = len(scene.scanned)
@@ -226,16 +233,13 @@ def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(di
 
 def test_memory_that_has_begun_anew_since_the_truth_was_read_is_not_whole() -> None:
     scene = Scene(dies_at=RANGES + 3)
-    with pytest.raises(KilledError):
-        scene.run()
+    scene.is_killed()
     assert scene.sweeps.all()[0].truth_swept_at is not None
     scene.lineage.watch_from(NOW + 2_000_000)
     found = scene.run()
     assert found.memory == BEGUN_SINCE
     assert "lineage is not complete" in scene.sweeps.all()[0].outcome
-    assert {each.slot for each in scene.published} == {
-        Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
-    }
+    assert {each.slot for each in scene.published} == ONE_A_RANGE
 
 
 @pytest.mark.parametrize("dies_at", [None, 1, 5, RANGES, RANGES + 3, 3 * RANGES])
@@ -244,13 +248,10 @@ def test_of_very_many_rows_alike_one_finding_tells_wherever_it_was_killed(
 ) -> None:
     scene = Scene(dies_at=dies_at, alike=100)
     if dies_at is not None:
-        with pytest.raises(KilledError):
-            scene.run()
+        scene.is_killed()
     found = scene.run()
     assert all(each.kind is Kind.MISSING_ROW for each in scene.published)
-    assert {each.slot for each in scene.published} == {
-        Slot(UUID(int=number), table) for number in range(RANGES) for table in range(len(TABLES))
-    }
+    assert {each.slot for each in scene.published} == ONE_A_RANGE
     (finding,) = scene.journal.open_findings(FAMILY)
     assert finding.kind is Kind.SYSTEMATIC
     assert (found.rows, found.suspects, found.memory) == (480, 48 + 4_800, None)
@@ -263,8 +264,7 @@ def test_of_very_many_rows_alike_one_finding_tells_wherever_it_was_killed(
 
 def test_of_fewer_rows_alike_each_is_handed_over_before_the_next_table_begins() -> None:
     scene = Scene(alike=10, dies_at=RANGES + 1)
-    with pytest.raises(KilledError):
-        scene.run()
+    scene.is_killed()
     assert scene.sweeps.ranges(SWEEP).keys() == {(TABLES[0], number) for number in range(RANGES)}
     alike = [each.slot for each in scene.published if each.columns]
     assert len(alike) == len(set(alike)) == RANGES * 10
@@ -280,8 +280,7 @@ def test_what_is_systematic_no_more_ends_with_a_sweep_of_everything(how: str) ->
     scene.alike, scene.unreadable = 0, 4 if how == "not all was read" else None
     if how == "killed":
         scene.dies_at = len(scene.scanned) + RANGES + 3
-        with pytest.raises(KilledError):
-            scene.run()
+        scene.is_killed()
     scene.run()
     assert len(list(scene.journal.open_findings(FAMILY))) == (how != "of everything")
 
@@ -354,20 +353,17 @@ def test_without_a_beginning_of_memory_nothing_is_whole() -> None:
 
 
 def not_whole(scene: Scene) -> bool:
-    watching = scene.lineage.watching()
-    return watching is not None and watching.swept_at is watching.listed_at is None
+    return scene.watching.swept_at is scene.watching.listed_at is None
 
 
 def listed(scene: Scene) -> bool:
     """Whether the rows are known that only the listing has."""
-    watching = scene.lineage.watching()
-    return watching is not None and watching.listed_at == NOW + 1_000_000
+    return scene.watching.listed_at == NOW + 1_000_000
 
 
 def test_what_the_listing_had_is_known_only_when_it_was_read() -> None:
     scene = Scene(dies_at=RANGES + 3)
-    with pytest.raises(KilledError):
-        scene.run()
+    scene.is_killed()
     assert not not_whole(scene)
     assert not listed(scene)
     scene.unreadable = 4
@@ -378,13 +374,10 @@ def test_what_the_listing_had_is_known_only_when_it_was_read() -> None:
 def test_the_first_mark_of_the_listing_stays() -> None:
     """A later one would take from the deletes in between what they tell."""
     scene = Scene()
-    watching = scene.lineage.watching()
-    assert watching is not None
-    scene.lineage.mark_listed(NOW - DELAY, watching.since)
+    scene.lineage.mark_listed(NOW - DELAY, scene.watching.since)
     scene.run()
-    watching = scene.lineage.watching()
-    assert watching is not None
-    assert (watching.listed_at, watching.swept_at) == (NOW - DELAY, NOW + 1_000_000)
+    marks = scene.watching
+    assert (marks.listed_at, marks.swept_at) == (NOW - DELAY, NOW + 1_000_000)
 
 
 def test_a_row_of_the_listing_that_could_not_be_looked_at_is_not_known() -> None:
@@ -395,7 +388,6 @@ def test_a_row_of_the_listing_that_could_not_be_looked_at_is_not_known() -> None
     assert outcome.endswith("lineage is complete, but what only the listing has is not all known")
     assert not listed(scene)
     scene = Scene(undecodable=3, dies_at=2 * RANGES + 3)
-    with pytest.raises(KilledError):
-        scene.run()
+    scene.is_killed()
     scene.run()
     assert not listed(scene), "its range is read again"
