@@ -13,7 +13,6 @@ class MemoryGenerations:
         self.held: dict[str, Micros | None] = dict.fromkeys(GENERATIONS, begun)
 
     def read(self) -> Generations:
-        """What each table holds."""
         return dict(self.held)
 
     def replace(self, found: Generations, by: Micros) -> bool:

@@ -22,7 +22,6 @@ class MemoryHolds:
         self._all.setdefault(key, (hold, None))
 
     def standing(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Hold]:
-        """The oldest at each."""
         wanted = set(slots)
         found = self.all(family)
         return {
@@ -32,20 +31,17 @@ class MemoryHolds:
         }
 
     def end(self, hold: Hold, by: Resumed) -> None:
-        """All at its slot that stand have an end."""
         place = hold.family, hold.projection, hold.slot
         for key, (each, ended) in self._all.items():
             if key[:3] == place and ended is None:
                 self._all[key] = each, by
 
     def withdraw(self, hold: Hold, by: Resumed) -> None:
-        """Its own row."""
         key = hold.family, hold.projection, hold.slot, hold.asked_at
         if key in self._all:
             self._all[key] = hold, by
 
     def all(self, family: Family) -> Iterator[Hold]:
-        """The oldest of each slot."""
         found: dict[tuple[str, Slot], Hold] = {}
         for each, ended in sorted(self._all.values(), key=lambda one: one[0].asked_at):
             if each.family == family.name and ended is None:

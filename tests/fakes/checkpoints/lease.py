@@ -17,7 +17,6 @@ class MemoryLease:
         self._held: dict[str, tuple[Holder, float]] = {}
 
     def take(self, name: str, holder: Holder, lasts: timedelta) -> Holder:
-        """Take or renew it: who holds it now."""
         other = self.held_by(name)
         if other is not None and other.id != holder.id:
             return other
@@ -25,12 +24,10 @@ class MemoryLease:
         return holder
 
     def leave(self, name: str, holder: Holder) -> None:
-        """End it, if this holder has it."""
         held = self.held_by(name)
         if held is not None and held.id == holder.id:
             del self._held[name]
 
     def held_by(self, name: str) -> Holder | None:
-        """Who holds it now."""
         holder, until = self._held.get(name, (None, 0.0))
         return holder if self._clock() < until else None

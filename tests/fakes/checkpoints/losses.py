@@ -13,10 +13,8 @@ class MemoryLosses:
         self._all: set[Loss] = set()
 
     def record(self, loss: Loss) -> None:
-        """Keep it."""
         self._all.add(loss)
 
     def since(self, at: Micros) -> tuple[Loss, ...]:
-        """Those that are not older."""
         found = (each for each in self._all if each.at >= at)
         return tuple(sorted(found, key=lambda each: (each.at, each.why), reverse=True))

@@ -16,19 +16,15 @@ class MemoryLostRows:
         self._rows: dict[tuple[str, Slot], LostRow] = {}
 
     def at(self, family: Family, slots: Iterable[Slot]) -> dict[Slot, LostRow]:
-        """Those that are left at these slots."""
         places = ((slot, self._rows.get((family.name, slot))) for slot in slots)
         return {slot: row for slot, row in places if row is not None}
 
     def keep(self, family: Family, rows: Iterable[LostRow]) -> None:
-        """These are left."""
         self._rows |= {(family.name, each.slot): each for each in rows}
 
     def all(self, family: Family) -> Iterator[LostRow]:
-        """All of a family."""
         yield from [row for (name, _), row in self._rows.items() if name == family.name]
 
     def forget(self, family: Family, slots: Iterable[Slot]) -> None:
-        """These are left no more."""
         for slot in slots:
             self._rows.pop((family.name, slot), None)

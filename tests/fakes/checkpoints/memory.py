@@ -51,7 +51,6 @@ class MemoryJournal:
         self._breakers: dict[tuple[Breaker, Micros], tuple[str, Micros | None]] = {}
 
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
-        """The open findings at these slots."""
         places = ((family.name, projection, slot) for slot in slots)
         return {
             place[2]: codec.finding_from_json(json.loads(self._open[place]), family)
@@ -60,7 +59,6 @@ class MemoryJournal:
         }
 
     def put(self, finding: Finding) -> None:
-        """Record an open finding and log its state."""
         self.touch(finding)
         self._append(finding, finding.state, self._clock())
 
@@ -73,30 +71,25 @@ class MemoryJournal:
         self.close(finding, end, self._clock())
 
     def touch(self, finding: Finding) -> None:
-        """Replace an open finding."""
         family = self._families[finding.family]
         self._open[_place(finding)] = codec.text_of(codec.finding_to_json(finding, family))
 
     def close(self, finding: Finding, end: State, at: Micros) -> None:
-        """Log how it ended, and forget it."""
         self._append(finding, end, at)
         self._open.pop(_place(finding), None)
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
-        """All open findings of what the family declares."""
         declared = set(family.names)
         for (name, projection, _slot), text in list(self._open.items()):
             if name == family.name and projection in declared:
                 yield codec.finding_from_json(json.loads(text), family)
 
     def log(self, day: date) -> Iterator[dict[str, object]]:
-        """The log of one day (UTC), oldest first."""
         for at, text in sorted(self._log, key=lambda line: line[0]):
             if datetime.fromtimestamp(at // 1_000_000, UTC).date() == day:
                 yield json.loads(text)
 
     def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
-        """Newest first."""
         place = family.name, projection, slot
         in_order = sorted(enumerate(self._log), key=lambda each: (each[1][0], each[0]))
         for _number, (_at, text) in in_order[::-1]:
@@ -107,7 +100,6 @@ class MemoryJournal:
                     yield finding
 
     def breakers(self) -> dict[Breaker, str]:
-        """The open breakers and the reason of their first opening."""
         opened: dict[Breaker, str] = {}
         for (breaker, _at), (reason, closed_at) in sorted(self._breakers.items()):
             if closed_at is None:
@@ -120,7 +112,6 @@ class MemoryJournal:
         self._breakers[breaker, at] = (reason, closed_at)
 
     def close_breakers(self, at: Micros) -> None:
-        """Close each opening that stands."""
         for opening, (reason, closed_at) in self._breakers.items():
             if closed_at is None:
                 self._breakers[opening] = (reason, at)
@@ -145,7 +136,6 @@ class MemoryLineage:
         self._watching: Watching | None = None
 
     def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
-        """Entries of each source."""
         wanted = set(sources)
         found: dict[KeyValue, list[Entry]] = defaultdict(list)
         for entry in self._entries.values():
@@ -154,7 +144,6 @@ class MemoryLineage:
         return dict(found)
 
     def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
-        """The sources ever seen at each slot."""
         found: dict[Slot, list[Entry]] = defaultdict(list)
         wanted = set(slots)
         for entry in self._entries.values():
@@ -163,25 +152,21 @@ class MemoryLineage:
         return dict(found)
 
     def of_group(self, group: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
-        """Every slot of a group with a source seen there."""
         for entry in list(self._entries.values()):
             if entry.slot.group == group:
                 yield entry.slot, entry.source
 
     def of_group_from(self, group: KeyValue, first: KeyValue) -> Iterator[tuple[Slot, KeyValue]]:
-        """In the order of the second key column."""
         seen = [(slot.key[1], slot, source) for slot, source in self.of_group(group)]
         for value, slot, source in sorted(seen, key=lambda each: each[0]):
             if value >= first:  # type: ignore[operator]
                 yield slot, source
 
     def remember(self, entries: Iterable[Entry]) -> None:
-        """Keep entries for good."""
         for entry in entries:
             self._keep(replace(entry, expiring=False))
 
     def expire(self, entries: Iterable[Entry]) -> None:
-        """Entries that may be forgotten."""
         for entry in entries:
             self._keep(replace(entry, expiring=True))
 
@@ -197,11 +182,9 @@ class MemoryLineage:
         )
 
     def remember_deletes(self, deletes: Iterable[Delete]) -> None:
-        """Deletes were seen."""
         self._deletes |= dict.fromkeys(deletes, False)
 
     def keep_deletes(self, slots: Mapping[SourceInGroup, Collection[Slot]]) -> None:
-        """Deletes that are not to be forgotten."""
         rows = {slot for each in slots.values() for slot in each}
         for each in self._deletes:
             match each:
@@ -221,23 +204,19 @@ class MemoryLineage:
             self._entries = {key: each for key, each in self._entries.items() if not each.expiring}
 
     def truth_deletes(self, source: KeyValue, group: KeyValue) -> Deletes:
-        """The truth deletes seen for this source in this group."""
         seen = ((each.key, each.at) for each in self._of_group(group) if each.source == source)
         return deletes_of(seen)
 
     def truth_deletes_of(
         self, sources: Mapping[KeyValue, Collection[KeyValue]]
     ) -> dict[SourceInGroup, Deletes]:
-        """Of many sources, by group."""
         pairs = ((source, group) for group, some in sources.items() for source in some)
         return {(source, group): self.truth_deletes(source, group) for source, group in pairs}
 
     def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, RowDeletes]:
-        """Of many rows."""
         return {slot: self.projection_deletes(slot) for slot in slots}
 
     def projection_deletes(self, slot: Slot) -> RowDeletes:
-        """The deletes seen for this projection row, and when we have sent one."""
         own = [each for each in self._deletes if isinstance(each, OwnDelete) and each.slot == slot]
         ours = {each.at for each in own}
         seen = (each for each in self._deletes if isinstance(each, ProjectionDelete))
@@ -247,7 +226,6 @@ class MemoryLineage:
         )
 
     def truth_deletes_in_group(self, group: KeyValue, since: Micros, until: Micros) -> bool:
-        """Whether any truth delete of this group was written between two times, ends included."""
         return any(since <= each.at <= until for each in self._of_group(group))
 
     def _of_group(self, group: KeyValue) -> Iterator[TruthDelete]:
@@ -256,15 +234,12 @@ class MemoryLineage:
                 yield each
 
     def watching(self) -> Watching | None:
-        """Since when every change has been heard."""
         return self._watching
 
     def watch_from(self, at: Micros, captured: str = "") -> None:
-        """Watching begins (anew)."""
         self._watching = Watching(at, captured=captured, noted_at=self._clock())
 
     def stop_watching(self) -> None:
-        """Changes may have been missed."""
         self._watching = None
 
     def mark_swept(self, at: Micros, since: Micros) -> None:
@@ -285,10 +260,8 @@ class MemoryExpiries:
         self._expected: set[Expiry] = set()
 
     def expect(self, expiries: Iterable[Expiry]) -> None:
-        """Remember them."""
         self._expected.update(expiries)
 
     def between(self, after: Micros, until: Micros) -> Iterator[Expiry]:
-        """Those due in between."""
         due = [each for each in self._expected if after < each.due <= until]
         yield from sorted(due, key=lambda each: (each.due, each.slot))

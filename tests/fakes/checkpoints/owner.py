@@ -10,10 +10,8 @@ class MemoryOwner:
         self._owner: str | None = None
 
     def owner(self) -> str | None:
-        """Whose it is."""
         return self._owner
 
     def claim(self, james: str) -> str:
-        """Take it, unless another has it."""
         self._owner = self._owner or james
         return self._owner

@@ -19,18 +19,14 @@ class MemoryPauses:
         self._all.setdefault((pause.what, pause.asked_at), (pause, None))
 
     def replace(self, before: Collection[Pause], pause: Pause, by: Resumed) -> None:
-        """Keep it, and the end of those before."""
         ended = {(each.what, each.asked_at): (each, by) for each in before}
         self._all = {(pause.what, pause.asked_at): (pause, None)} | self._all | ended
 
     def standing(self) -> tuple[Pause, ...]:
-        """Those that nobody has ended."""
         return tuple(pause for pause, ended in self.history() if ended is None)
 
     def end(self, pause: Pause, by: Resumed) -> None:
-        """It has an end."""
         self._all[pause.what, pause.asked_at] = pause, by
 
     def history(self) -> tuple[tuple[Pause, Resumed | None], ...]:
-        """All of them."""
         return tuple(sorted(self._all.values(), key=lambda each: (each[0].asked_at, each[0].what)))

@@ -20,31 +20,25 @@ class MemoryBookmarks:
         self._named: dict[tuple[str, str], Bookmark] = {}
 
     def record(self, bookmark: Bookmark) -> Bookmark:
-        """Keep it as the newest."""
         newest = self.newest(bookmark.stream)
         at = after(newest.recorded_at if newest else None, self._clock())
         self._recorded[bookmark.stream] = replace(bookmark, recorded_at=at)
         return self._recorded[bookmark.stream]
 
     def newest(self, stream: str) -> Bookmark | None:
-        """The one recorded last."""
         return self._recorded.get(stream)
 
     def name(self, bookmark: Bookmark, name: str) -> Bookmark:
-        """Keep it under a name."""
         self._named[bookmark.stream, name] = replace(bookmark, name=name)
         return self._named[bookmark.stream, name]
 
     def named(self, stream: str, name: str) -> Bookmark | None:
-        """The bookmark with this name."""
         return self._named.get((stream, name))
 
     def all_named(self, stream: str) -> tuple[Bookmark, ...]:
-        """Those with a name, by name."""
         return tuple(self._named[each] for each in sorted(self._named) if each[0] == stream)
 
     def forget(self, stream: str, name: str) -> None:
-        """Remove the one with this name."""
         self._named.pop((stream, name), None)
 
 
@@ -55,13 +49,10 @@ class MemoryFailingSlices:
         self._of: dict[str, FailingSlice] = {}
 
     def of(self, stream: str) -> FailingSlice | None:
-        """What this stream has left."""
         return self._of.get(stream)
 
     def keep(self, stream: str, failing: FailingSlice) -> None:
-        """Replace it."""
         self._of[stream] = failing
 
     def forget(self, stream: str) -> None:
-        """Nothing fails."""
         self._of.pop(stream, None)

@@ -17,27 +17,21 @@ class MemorySweeps:
         self._ranges: dict[Micros, dict[RangeKey, SweptRange]] = {}
 
     def begin(self, sweep: SweepRecord) -> None:
-        """Keep it; once more is the same."""
         self._all.setdefault(sweep.began_at, sweep)
 
     def all(self) -> tuple[SweepRecord, ...]:
-        """The newest first."""
         return tuple(self._all[at] for at in sorted(self._all, reverse=True))
 
     def swept(self, sweep: SweepRecord, ranges: Mapping[RangeKey, SweptRange]) -> None:
-        """These are done."""
         self._ranges.setdefault(sweep.began_at, {}).update(ranges)
 
     def ranges(self, sweep: SweepRecord) -> dict[RangeKey, SweptRange]:
-        """Those that are done."""
         return dict(self._ranges.get(sweep.began_at, {}))
 
     def truth_swept(self, sweep: SweepRecord, at: Micros) -> None:
-        """The truth has been read."""
         self._all[sweep.began_at] = replace(self._all[sweep.began_at], truth_swept_at=at)
 
     def end(self, sweep: SweepRecord, at: Micros, outcome: str) -> None:
-        """It is over."""
         was = self._all[sweep.began_at]
         self._all[sweep.began_at] = replace(was, ended_at=at, outcome=outcome)
         self._ranges.pop(sweep.began_at, None)

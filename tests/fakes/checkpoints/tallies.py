@@ -36,18 +36,15 @@ class MemoryTallies:
                 chunks[number] = replace(before, marked_at=max(at, before.marked_at or at))
 
     def marked_since(self, at: Micros) -> Iterator[UUID]:
-        """The mailboxes with a mark since then."""
         for mailboxid, noted in list(self._noted.items()):
             if noted >= at:
                 yield mailboxid
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
-        """What is known of a mailbox."""
         chunks, whole_at = dict(self._chunks.get(mailboxid, {})), self._whole.get(mailboxid)
         return ChunkSums(chunks, whole_at is not None, whole_at)
 
     def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """Chunks were counted."""
         chunks = self._chunks.setdefault(mailboxid, {})
         for number, each in sums.items():
             before = chunks.get(number, Chunk())
@@ -55,7 +52,6 @@ class MemoryTallies:
                 chunks[number] = replace(before, sums=each, counted_at=began)
 
     def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """All chunks were counted."""
         others = self._chunks.get(mailboxid, {}).keys() - sums.keys()
         self.counted(mailboxid, {**dict.fromkeys(others, NOTHING), **sums}, began)
         self._whole[mailboxid] = max(began, self._whole.get(mailboxid, began))
@@ -69,11 +65,9 @@ class MemoryRounds:
         self._lock = Lock()
 
     def current(self, tally: str, key: str) -> int:
-        """How many have been claimed."""
         return self._rounds.get((tally, key), 0)
 
     def claim(self, tally: str, key: str, after: int) -> bool:
-        """Claim the next one."""
         with self._lock:
             if self.current(tally, key) != after:
                 return False

@@ -163,15 +163,12 @@ class Spark:
         self.sparkContext = self.read = self
 
     def format(self, source: str) -> Spark:
-        """As a reader's."""
         return self
 
     def options(self, **options: str) -> Spark:
-        """As a reader's."""
         return self
 
     def load(self) -> Spark:
-        """As a reader's."""
         return self
 
     def mapInArrow(self, task: object, schema: str) -> Spark:  # noqa: N802 (Spark's name)
