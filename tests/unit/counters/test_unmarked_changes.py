@@ -130,19 +130,6 @@ def test_what_expires_has_time_to_be_marked(desk: Desk) -> None:
     assert not desk.ended()
 
 
-def test_a_loss_that_could_not_be_recorded_ends_no_memory(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is recorded first: while lineage watches, the loss is proven again."""
-    desk.count(chunk0=TWO)
-    with monkeypatch.context() as broken:
-        broken.setattr(desk.losses, "record", unreachable)
-        desk.wait()
-        assert desk.lineage.watching() is not None
-    desk.wait()
-    assert desk.ended()
-
-
 def test_what_was_lost_before_memory_began_does_not_end_it_again(desk: Desk) -> None:
     desk.lineage.watch_from(desk.now - HOUR + 1)
     desk.count(chunk0=TWO)
@@ -192,10 +179,14 @@ def test_without_canaries_nothing_is_proven(desk: Desk) -> None:
     assert not desk.ended()
 
 
-def test_what_cannot_be_asked_is_asked_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("store", "call"), [("kept", "of_mailbox"), ("losses", "record")])
+def test_what_cannot_be_asked_or_recorded_is_proven_again(
+    desk: Desk, store: str, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loss is recorded first: while lineage watches, it is proven again."""
     desk.count(chunk0=TWO)
     with monkeypatch.context() as broken:
-        broken.setattr(desk.kept, "of_mailbox", unreachable)
+        broken.setattr(getattr(desk, store), call, unreachable)
         desk.wait()
         assert not desk.ended()
     desk.wait()
