@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partialmethod
 from typing import ClassVar
 
@@ -49,15 +49,11 @@ def night(seconds: int, missing: set[int]) -> list[Echo]:
 def comparisons(seconds: int, missing: set[int], slices: int = 10) -> int:
     """How many numbers are compared while a backlog is heard in slices."""
     frontier, echoes = Frontier(RULES), night(seconds, missing)
+    size = -(-len(echoes) // slices)
     Counted.made.clear()
     for number in range(slices):
-        frontier.hear(_part(echoes, number, slices), 1)
+        frontier.hear(echoes[number * size : (number + 1) * size], 1)
     return Counted.made.total()
-
-
-def _part(echoes: Sequence[Echo], number: int, slices: int) -> Sequence[Echo]:
-    size = -(-len(echoes) // slices)
-    return echoes[number * size : (number + 1) * size]
 
 
 MISSING: dict[str, set[int]] = {

@@ -25,12 +25,6 @@ from streaming.topics.lanes import (
 )
 
 
-def partitions_of(place: str, lanes: tuple[int, ...], partitions: int) -> list[int]:
-    keys = [f'{{"place":"{place}","lane":{lane}}}'.encode() for lane in lanes]
-    assert [json.loads(key)["lane"] for key in keys] == list(lanes)
-    return [partition_of(key, partitions) for key in keys]
-
-
 @pytest.mark.parametrize(
     ("key", "partition"), [(b"21", 1), (b"foobar", 5), (b"a-little-bit-long-string", 6)]
 )
@@ -43,7 +37,9 @@ def test_a_key_goes_where_kafkas_producer_sends_it(key: bytes, partition: int) -
 @pytest.mark.parametrize("partitions", [1, 2, 12, 64])
 def test_each_partition_has_one_lane_in_their_order(partitions: int) -> None:
     lanes = lanes_of("node/3", partitions)
-    assert partitions_of("node/3", lanes, partitions) == list(range(partitions))
+    keys = [f'{{"place":"node/3","lane":{lane}}}'.encode() for lane in lanes]
+    assert [json.loads(key)["lane"] for key in keys] == list(lanes)
+    assert [partition_of(key, partitions) for key in keys] == list(range(partitions))
 
 
 class Watcher:

@@ -27,10 +27,6 @@ def test_whatever_fails_it_looks_again_and_keeps_its_one_client(
     assert watcher.close.call_count == 1
 
 
-def faults(metrics: Metrics) -> float | None:
-    return metrics.registry.get_sample_value("reconciler_sweep_faults_total")
-
-
 def test_a_defect_is_logged_and_tried_again_after_a_pause_that_grows(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -40,7 +36,7 @@ def test_a_defect_is_logged_and_tried_again_after_a_pause_that_grows(
         sweeps.run(stop)
     assert tried.call_count == 6
     assert stop.taken == [LOOKS_EVERY, 60, 120, 240, 480, LONGEST_PAUSE, LONGEST_PAUSE]
-    assert faults(metrics) == 6
+    assert metrics.registry.get_sample_value("reconciler_sweep_faults_total") == 6
     assert [type(each.exc_info[1]) for each in caplog.records if each.exc_info] == [KeyError] * 6
 
 

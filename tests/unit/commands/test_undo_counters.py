@@ -30,7 +30,7 @@ def history(bench: Bench) -> list[Finding]:
 
 @dataclass
 class Corrected:
-    """A counter that had one too many, and was corrected; seen to be right since, if ``seen``."""
+    """A counter that had one too many, and was corrected."""
 
     bench: Bench = field(default_factory=Bench)
     why: list[str | None] = field(default_factory=lambda: [None])

@@ -6,6 +6,7 @@ import argparse
 import io
 from dataclasses import dataclass, field, replace
 from datetime import date
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
@@ -206,22 +207,17 @@ def test_a_key_is_released_looked_at_again_and_the_finding_says_who(
 
 
 def test_killed_before_its_key_is_published_a_hold_stands_and_can_be_released_again(
-    office: UndoOffice, monkeypatch: pytest.MonkeyPatch
+    office: UndoOffice,
 ) -> None:
     """What was undone has no finding: nothing else would ever look at it."""
     slot = a_slot()
     office.hold(slot)
-    with monkeypatch.context() as patched:
-        patched.setattr(Office, "publish", killed)
-        with pytest.raises(KeyboardInterrupt):
-            office.deciding().release(keys(slot), FindingFilter())
+    killed = patch.object(Office, "publish", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):
+        office.deciding().release(keys(slot), FindingFilter())
     assert [each.slot for each in office.journal.holds.all(MESSAGE)] == [slot]
     assert office.deciding().release(keys(slot), FindingFilter()) == 0
     assert [wake.slot for _, wake in office.published] == [slot]
-
-
-def killed(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def test_a_key_that_is_not_on_hold_is_unknown(office: UndoOffice) -> None:

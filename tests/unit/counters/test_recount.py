@@ -44,10 +44,6 @@ def bench() -> Bench:
     return made
 
 
-def steps(bench: Bench) -> Recount:
-    return Recount(bench.counting(), [MAILBOX])
-
-
 def all_of(made: Recount) -> Recount:
     while made.left:
         made.step()
@@ -86,7 +82,7 @@ def test_a_step_counts_several_small_mailboxes(bench: Bench) -> None:
 def test_after_an_error_it_goes_on_where_it_was(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = steps(bench)
+    made = Recount(bench.counting(), [MAILBOX])
     made.step()
     made.step()
     bench.tables.read.clear()

@@ -120,9 +120,9 @@ def only_listed() -> RecordingTables:
     return RecordingTables(rows={PROJECTION.name: {SLOT: row()}})
 
 
-def both(cell: Row | None = None, wanted: Row | None = None) -> RecordingTables:
+def both(cell: Row | None = None) -> RecordingTables:
     return RecordingTables(
-        truths={MESSAGE_ID: (truth() if wanted is None else wanted,)},
+        truths={MESSAGE_ID: (truth(),)},
         rows={PROJECTION.name: {SLOT: row() if cell is None else cell}},
     )
 

@@ -448,17 +448,12 @@ def looks_in(one: Stream, span: Micros, kind: Kind, admission: Admission) -> lis
     return came
 
 
-def orphan() -> Stream:
-    one = stream(actual=row())
-    one.lineage.remember(KNOWN)
-    return one
-
-
 @pytest.mark.parametrize("admission", [examining.OPEN, OBSERVER])
 def test_an_orphan_that_nobody_decides_on_is_looked_at_ever_less_often(
     admission: Admission,
 ) -> None:
-    one = orphan()
+    one = stream(actual=row())
+    one.lineage.remember(KNOWN)
     came = looks_in(one, 8 * MONTH, Kind.EXTRA_ROW, admission)
     assert one.open_finding.kind is Kind.ABSENT_WITHOUT_DELETE
     assert came[0] >= RULES.recheck_interval

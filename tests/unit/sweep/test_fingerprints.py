@@ -35,12 +35,8 @@ def not_among(rows: Sequence[RawRow], known: Fingerprints) -> list[RawRow]:
 
 @given(ROWS, ROWS)
 def test_only_what_was_noted_whole_is_known(noted: list[RawRow], scanned: list[RawRow]) -> None:
-    known = np.sort(_prints(noted))
+    known = np.sort(np.frombuffer(b"".join(map(_fingerprint, noted)), np.uint64))
     assert not_among(scanned, known) == [row for row in scanned if row not in noted]
-
-
-def _prints(rows: list[RawRow]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    return np.frombuffer(b"".join(map(_fingerprint, rows)), np.uint64)
 
 
 def test_rows_are_noted_in_the_range_of_their_token(tmp_path: Path) -> None:
