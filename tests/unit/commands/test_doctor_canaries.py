@@ -16,7 +16,7 @@ from streaming.settings import Settings
 from streaming.tables import Cluster
 from tests.builders.canaries import reached
 from tests.builders.rows import NOW, SECOND
-from tests.unit.commands.test_doctor_checks import NETWORK, FakeCluster
+from tests.fakes.checked_cluster import NETWORK, FakeCluster
 
 TABLE: Schema = {
     "canary": {"place": "text", "idle_us": "bigint", "written_ms": "bigint", "partitions": "int"}

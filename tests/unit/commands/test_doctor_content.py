@@ -8,7 +8,7 @@ from reconcilers.declared.family import Schema
 from streaming.commands.doctor.checks import permissions as rights
 from streaming.commands.doctor.checks.check import Level
 from streaming.commands.doctor.checks.content import content_readable
-from tests.unit.commands.test_doctor_checks import JAMES, FakeCluster, looked
+from tests.fakes.checked_cluster import JAMES, FakeCluster, looked
 from tests.unit.commands.test_doctor_rights import as_listed, needed
 
 WITHOUT = {name: columns for name, columns in JAMES.items() if not name.startswith("messagev")}

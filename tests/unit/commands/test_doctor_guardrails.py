@@ -11,7 +11,7 @@ from reconcilers.words.exit_codes import ExitCode
 from streaming.commands.doctor.checks.check import Level
 from streaming.commands.doctor.checks.guardrails import guardrails
 from streaming.tables.guardrails import refuse_guardrails
-from tests.unit.commands.test_doctor_checks import FakeCluster, looked
+from tests.fakes.checked_cluster import FakeCluster, looked
 
 NONE = {
     "user_timestamps_enabled": "true",

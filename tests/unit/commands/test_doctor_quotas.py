@@ -10,7 +10,7 @@ from streaming.commands.doctor.checks import schema as structure
 from streaming.commands.doctor.checks.check import Check, Level
 from streaming.settings import Settings
 from streaming.tables import Cluster
-from tests.unit.commands.test_doctor_checks import EVERYTHING, JAMES, NEWER, FakeCluster, looked
+from tests.fakes.checked_cluster import EVERYTHING, JAMES, NEWER, FakeCluster, looked
 
 
 def newer(identifier: str, component: str, quotatype: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from reconcilers.words.model import NEVER_WRITTEN
 from streaming.commands.doctor.checks import permissions as rights
 from streaming.commands.doctor.checks.check import Level
 from streaming.settings import Settings
-from tests.unit.commands.test_doctor_checks import (
+from tests.fakes.checked_cluster import (
     EVERYTHING,
     JAMES,
     MESSAGES_ALONE,

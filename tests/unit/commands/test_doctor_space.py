@@ -8,7 +8,7 @@ import pytest
 
 from streaming.commands.doctor.checks import space
 from streaming.commands.doctor.checks.check import Level
-from tests.unit.commands.test_doctor_checks import FakeCluster, levels, looked
+from tests.fakes.checked_cluster import FakeCluster, levels, looked
 
 
 @dataclass

@@ -8,7 +8,7 @@ from reconcilers.declared.family import Schema
 from reconcilers.words.errors import EndedItself, Refused, Unreachable
 from streaming.commands.wiring.schema_watch import SchemaWatch, bound
 from streaming.settings import Settings
-from tests.unit.commands.test_doctor_checks import JAMES
+from tests.fakes.checked_cluster import JAMES
 
 SETTINGS = Settings()
 TRUTH, LISTING, INDEX = "imapuidtable", "messageidtable", "firstunseen"

@@ -38,7 +38,7 @@ from streaming.settings import Settings
 from tests.builders.counters import FAMILIES, OF_BOB, OF_MAILBOX, Bench, K, undo_of
 from tests.builders.rows import MAILBOX
 from tests.contract.making import a_finding
-from tests.unit.commands.test_doctor_checks import JAMES, NEWER
+from tests.fakes.checked_cluster import JAMES, NEWER
 
 NOW, ROOT = 1_800_000_000_000_000, "#private&ana@example.org"
 BOTH, SHAPES = JAMES | NEWER, (CURRENT_QUOTA, QUOTA_CURRENT_VALUE)
