@@ -27,12 +27,12 @@ from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.tables import Nodes, Tables, schema_of
 from streaming.tables.session import open_session
+from tests.builders.looks import SCHEMA
 from tests.builders.mail_rows import MailRow
 from tests.builders.permits import unpaused
 from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.recording_session import RecordingSession
-from tests.unit.stream.test_arrow import SCHEMA
 
 KEYSPACE, OWN = "mail", "own"
 KEYS_A_BATCH = 2_000

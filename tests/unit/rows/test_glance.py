@@ -25,6 +25,7 @@ from streaming.settings import Settings
 from tests.builders.clocks import OneNode
 from tests.builders.glances import WakesGlance, glance_of
 from tests.builders.indexes import APPLICABLE, DELETED, INDEX_SCHEMA, INDEXED, LISTS, UNSEEN
+from tests.builders.looks import SCHEMA, no_examiner
 from tests.builders.permits import unpaused
 from tests.builders.rights import RIGHTS, is_of_a_user
 from tests.builders.rows import COMPLETE, LONG_AGO, MAILBOX, MESSAGE_ID, OTHER_ID
@@ -32,8 +33,6 @@ from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, Memory
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
 from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, encoded, shape_of
-from tests.unit.stream.test_arrow import SCHEMA as SETTLED
-from tests.unit.stream.test_worker_look import no_examiner
 
 READ_BY_ALL = (INDEXED.truth.table, LISTS.table)
 RIGHT: dict[str, Value] = {
@@ -354,7 +353,7 @@ def test_a_worker_looks_at_what_the_glance_leaves_and_counts_both(mailbox: Mailb
     plain = {"mailboxid": str(MAILBOX), "changes": 2, "from_truth": False}
     plain |= {"looked_again": False, "heartbeat": False}
     keys = [plain | {"uid": uid} for uid in (7, 2_500, 5_000)]
-    batch = pa.RecordBatch.from_pylist(keys, schema=SETTLED)
+    batch = pa.RecordBatch.from_pylist(keys, schema=SCHEMA)
     (result,) = look_task(Job(Settings(), INDEXED, "suspects", connect, no_examiner))([batch])
     found = pickle.loads(result.to_pydict()["result"][0])
     assert isinstance(found, BatchLook)

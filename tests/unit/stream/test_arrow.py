@@ -12,23 +12,12 @@ from reconcilers.capture.frontier import Canary, Echo
 from reconcilers.rows.glance import Keys
 from reconcilers.words.model import Kind, Wake
 from streaming.pipeline.arrow import SettledKeys
+from tests.builders.looks import SCHEMA
 from tests.builders.rows import FAMILY
 from tests.fakes.raw_tables import shape_of
 
 MAILBOX = "11111111-0000-1000-8000-000000000001"
 MESSAGE = "22222222-0000-1000-8000-000000000002"
-SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("mailboxid", "messageid", "suspected", "projection")),
-        *((name, pa.int64()) for name in ("uid", "oldest", "quickest", "deleted_at")),
-        *((name, pa.bool_()) for name in ("from_truth", "looked_again")),
-        *((name, pa.string()) for name in ("deleted_from", "reason", "echo", "topic")),
-        ("expires_at", pa.int64()),
-        ("changes", pa.int64()),
-        ("partition", pa.int64()),
-        ("offset", pa.int64()),
-    ]
-)
 
 
 def settled(*rows: dict[str, Any]) -> SettledKeys:

@@ -12,24 +12,23 @@ import pytest
 from pyspark import cloudpickle
 
 from checkpoints.clock import now_micros, to_micros
-from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.family import Family
 from reconcilers.words.model import KeyValue, Micros, Slot, Wake
 from streaming.again.replay import DryReplayJob, ReplayJob
 from streaming.commands.wiring import workers
 from streaming.pipeline import worker
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings
-from streaming.steps.examine import Examiner
 from streaming.steps.look import Look, LookResult
 from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
+from tests.builders.looks import SCHEMA, no_examiner
 from tests.builders.permits import unpaused
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
 from tests.fakes.refusing import Tables
-from tests.unit.stream.test_arrow import SCHEMA
 
 AT_ONCE = 3
 DELAY: Micros = 45 * SECOND
@@ -75,10 +74,6 @@ class Share:
         found = pickle.loads(result.to_pydict()["result"][0])
         assert isinstance(found, BatchLook)
         return found
-
-
-def no_examiner(_job: Job, _projection: Projection) -> Examiner:
-    raise AssertionError("a look examines nothing")
 
 
 @pytest.fixture
