@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
@@ -108,8 +107,7 @@ class Stream:
 
     def logged(self) -> list[object]:
         """The states that the journal's log tells, oldest first."""
-        day = datetime.fromtimestamp(NOW / SECOND, UTC).date()
-        return [line["state"] for line in self.journal.log(day)]
+        return [line["state"] for line in self.journal.log_at(NOW)]
 
 
 def stream(*, actual: Row | None = None, wanted: Row | None = None) -> Stream:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from uuid import UUID
 
 from reconcilers.declared.family import Projection
@@ -167,7 +166,5 @@ class Stream:
 
     def logged(self, slot: Slot) -> list[object]:
         """The states that the journal's log tells of a slot, oldest first."""
-        day = datetime.fromtimestamp(NOW / SECOND, UTC).date()
-        place = named(INDEXED.key, slot.key)
-        lines = self.journal.log(day)
-        return [each["state"] for each in lines if place.items() <= each.items()]
+        place = named(INDEXED.key, slot.key).items()
+        return [each["state"] for each in self.journal.log_at(NOW) if place <= each.items()]

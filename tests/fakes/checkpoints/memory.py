@@ -89,6 +89,10 @@ class MemoryJournal:
             if datetime.fromtimestamp(at // 1_000_000, UTC).date() == day:
                 yield json.loads(text)
 
+    def log_at(self, at: Micros) -> Iterator[dict[str, object]]:
+        """The log of the day of this time."""
+        return self.log(datetime.fromtimestamp(at // 1_000_000, UTC).date())
+
     def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
         place = family.name, projection, slot
         in_order = sorted(enumerate(self._log), key=lambda each: (each[1][0], each[0]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 import pytest
 
@@ -200,7 +199,7 @@ def test_the_repair_is_seen_to_hold() -> None:
 def test_the_log_names_it_by_its_columns() -> None:
     ground = Ground({SHARED: (granted(),)})
     ground.settle(suspect(Kind.MISSING_ROW))
-    (line,) = ground.journal.log(datetime.fromtimestamp(MOMENT.began / SECOND, UTC).date())
+    (line,) = ground.journal.log_at(MOMENT.began)
     named = {"username": BOB, "mailboxid": str(SHARED), "id": str(SHARED)}
     assert named.items() <= line.items()
     assert f'"username": "{BOB}"' in json.dumps(line["writes"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 import pytest
 
@@ -60,8 +59,7 @@ class Server:
 
 
 def logged(journal: MemoryJournal) -> list[tuple[str, str]]:
-    day = datetime.fromtimestamp(NOW / 1e6, UTC).date()
-    return [(str(line["state"]), str(line["sentence"])) for line in journal.log(day)]
+    return [(str(line["state"]), str(line["sentence"])) for line in journal.log_at(NOW)]
 
 
 @pytest.fixture

@@ -137,12 +137,7 @@ class Looking(Query):
     world: World = field(init=False)
 
     def _look(self, piece: Slice) -> BatchLook:
-        records = [
-            number
-            for place, (first, last) in piece.ranges.items()
-            for number in range(first, last)
-            if place == ZERO
-        ]
+        records = range(*piece.ranges.get(ZERO, (0, 0)))
         if self.world.deadly & set(records):
             raise Killed
         if self.world.failing & set(records):

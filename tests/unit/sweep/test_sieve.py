@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from unittest.mock import patch
 from uuid import UUID
 
@@ -89,8 +88,7 @@ class Scene:
         self.journal.decide(accepted(found, self.now))
 
     def logged(self) -> list[object]:
-        day = datetime.fromtimestamp(NOW // 1_000_000, UTC).date()
-        return [line["state"] for line in self.journal.log(day)]
+        return [line["state"] for line in self.journal.log_at(NOW)]
 
     def uids(self) -> Sequence[object]:
         return sorted(each.slot.key[1] for each in self.published)
