@@ -6,7 +6,6 @@ import argparse
 import json
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from uuid import UUID
 
 import pytest
 
@@ -29,11 +28,11 @@ from streaming.commands.person.decisions import ACCEPT, RETRY
 from streaming.commands.person.finding_formats import as_csv, as_table
 from tests.builders.counters import OF_MAILBOX
 from tests.builders.found import finding_of
+from tests.builders.rows import MAILBOX
 from tests.contract.making import a_finding
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.office import NOW, Office
 
-MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
 SLOT = Slot(MAILBOX, 7)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from unittest.mock import patch
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -22,14 +21,13 @@ from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.tokens import token_ranges
 from streaming.again.scan import Piece, SweptPiece
 from streaming.again.sieve import Sieve
+from tests.builders.rows import MAILBOX, NOW
 from tests.builders.sieves import sieve
 from tests.fakes.checkpoints.lost_rows import MemoryLostRows
 from tests.fakes.checkpoints.memory import MemoryJournal
 
 FAMILY = keeping(MESSAGE, ["messages"])
 TRUTH, LISTING = FAMILY.truth.table, FAMILY.listing.table
-NOW = 1_800_000_000_000_000
-MAILBOX = UUID("11111111-0000-1000-8000-000000000001")
 (ALL_TOKENS,) = token_ranges(1)
 THREAD, SEEN, DATE = ("threadid",), ("flagseen",), ("save_date",)
 SWEEP = SweepRecord(NOW, "alice", "", FAMILY.names, 64)
