@@ -61,7 +61,7 @@ class SchemaStore(RowStore, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SchemaGap:
-    """What a keyspace lacks: ``what`` in words, ``todo`` as actions; empty if nothing is."""
+    """What a keyspace lacks: ``what`` in words, ``todo`` as steps; empty if nothing is."""
 
     what: tuple[str, ...] = ()
     todo: tuple[UpgradeStep, ...] = ()
@@ -131,19 +131,19 @@ def upgrade(
     told: Callable[[str], None] = lambda _: None,
     steps: tuple[SchemaStep, ...] = STEPS,
 ) -> None:
-    """Finish every step; ``told`` gets one line about each action. Returns at once if none is left.
+    """Finish every step; ``told`` gets one line about each step. Returns at once if none is left.
 
     Raises `OtherSchema`, `Unreachable`, and `Refused` without the rights. Raises `AlreadyRunning`
     if rows must be copied beside a live stream.
     """
-    for action in read_gap(store, replication, steps).todo:
-        if isinstance(action, str):
-            store.change(action)
-            told(" ".join(action.split()))
-        elif action.copy is not None:
-            _refuse_beside_a_stream(store, action)
-            action.copy(store)
-            told(f"{action}: rows copied")
+    for step in read_gap(store, replication, steps).todo:
+        if isinstance(step, str):
+            store.change(step)
+            told(" ".join(step.split()))
+        elif step.copy is not None:
+            _refuse_beside_a_stream(store, step)
+            step.copy(store)
+            told(f"{step}: rows copied")
 
 
 def product_version() -> str:

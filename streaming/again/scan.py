@@ -136,10 +136,10 @@ class Scanner:
 
     def __init__(self, scanning: Scanning) -> None:
         job = scanning.job
+        self._scans, self._past = scanning.scans(job), scanning.past(job)  # refuses in plain words
         mine = job.connections().glance
         assert mine is not None, "a family that cannot be glanced at is not swept"
         self._job, self._glance = job, mine
-        self._scans, self._past = scanning.scans(job), scanning.past(job)
         self._expected, self._right = scanning.expected, scanning.compared
         self._key = [decoder(column) for column in job.family.key]
         self._source = decoder(job.family.truth.source)

@@ -51,8 +51,8 @@ class BegunCount:
 class MailboxCounter:
     """Counts the mailboxes of one keyspace.
 
-    A chunk has ``width`` UIDs. Messages with an ``open`` finding count as they are listed; the
-    caller adds their margin.
+    A chunk has ``width`` UIDs. Two clocks differ by less than half of D. Messages with an ``open``
+    finding count as they are listed; the caller adds their margin.
     """
 
     sides: BothSides
@@ -108,7 +108,7 @@ class MailboxCounter:
         counted = {
             number: summed(self._chunk(mailboxid, number))
             for number, chunk in book.chunks.items()
-            if chunk.stale(self.sides.delay // 2)  # the difference of two clocks is less
+            if chunk.stale(self.sides.delay // 2)
         }
         if counted:
             self.tallies.counted(mailboxid, counted, began)

@@ -88,7 +88,7 @@ class RepairSettings(Section):
     attempts: PositiveInt = Field(3, description="repairs of a difference before it is stuck")
     re_add_shadowed: bool = Field(False, description="add rows again that outlived their delete")
     recheck_interval: Seconds = Field(
-        600.0, description="time between two looks at a finding that waits"
+        600.0, description="first wait until another look at a finding that waits"
     )
     empty_truth_min_rows: PositiveInt = Field(
         10, description="a mailbox with so many rows and no truth waits for a person"
@@ -130,7 +130,7 @@ class TallySettings(Section):
     quota_table: QuotaTable = Field(
         "auto",
         description="table of quotas that James writes; auto: the one that exists; of two, the one"
-        " whose rows were written last",
+        " that is written, by the write times of its rows",
     )
     window: Seconds = Field(60.0, description="time in which a changing mailbox is counted once")
     max_update_lag: Seconds = Field(
@@ -153,7 +153,7 @@ class TallySettings(Section):
         5_000, description="most rows that are read a second for counting"
     )
     after_outage: Seconds = Field(
-        600.0, description="how long after an outage of a node nothing is corrected"
+        600.0, description="no correction while a node is down, nor for so long after"
     )
     correction_max_messages: PositiveInt = Field(
         1_000, description="messages; a larger error of a counter waits for a person"

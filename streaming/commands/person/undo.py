@@ -34,7 +34,7 @@ from streaming.tables import CounterTables, Tables, connect, schema_of
 from streaming.tables.own_keyspace import OwnStores
 from streaming.tables.rate_limit import RateLimiter
 
-RepairedSlot = tuple[Family, str, Slot]
+NamedSlot = tuple[Family, str, Slot]
 """A family, a projection or tally, a slot."""
 Planned = tuple[Write | AddToCounter, ...]
 
@@ -112,10 +112,10 @@ class UndoDesk:
         print(f"{became.what.value:<8} {where}: {became.sentence}")
         return became.what is Undoing.DONE
 
-    def _places(self, keys: frozenset[str] | None, wanted: FindingFilter) -> Iterable[RepairedSlot]:
+    def _places(self, keys: frozenset[str] | None, wanted: FindingFilter) -> Iterable[NamedSlot]:
         return self._repaired(wanted) if keys is None else self._named(keys, wanted)
 
-    def _named(self, keys: frozenset[str], wanted: FindingFilter) -> Iterator[RepairedSlot]:
+    def _named(self, keys: frozenset[str], wanted: FindingFilter) -> Iterator[NamedSlot]:
         families = [family for family, _ in self.by_family.values()]
         for key in sorted(keys):
             for family, slot in slots_named(families, key):
@@ -123,9 +123,9 @@ class UndoDesk:
                     if wanted.projection in (None, name):
                         yield family, name, slot
 
-    def _repaired(self, wanted: FindingFilter) -> list[RepairedSlot]:
+    def _repaired(self, wanted: FindingFilter) -> list[NamedSlot]:
         """The places where the log has a repair in this time; each once."""
-        found: dict[tuple[str, str, Slot], RepairedSlot] = {}
+        found: dict[tuple[str, str, Slot], NamedSlot] = {}
         for day in wanted.days(self.orders.clock()):
             for line in filter(wanted.has, self.journal.log(day)):
                 known = self.by_family.get(str(line["family"]))

@@ -14,7 +14,7 @@ import pytest
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
-from reconcilers.words.errors import ReadFailed
+from reconcilers.words.errors import Misconfigured, ReadFailed
 from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange, range_of
 from streaming.again import scan as module
@@ -39,6 +39,11 @@ class HandsOver(PastRows):
 
     def sift(self, suspects: Iterable[Suspect], at: Micros) -> SiftedRows:
         return SiftedRows(list(suspects))
+
+
+def refuses(_job: Any) -> Any:
+    """As the scans of a family whose rows cannot be read undecoded."""
+    raise Misconfigured("family message cannot be swept")
 
 
 @dataclass
@@ -188,3 +193,10 @@ def test_around_a_token_that_cannot_be_read_all_others_are(token: int) -> None:
 def test_a_table_that_cannot_be_read_at_all_is_an_outage_and_not_halved() -> None:
     with pytest.raises(ReadFailed):
         Scans(lambda tokens: True).sweep()
+
+
+def test_a_family_that_cannot_be_swept_is_refused_in_plain_words() -> None:
+    job: Any = SimpleNamespace(connections=lambda: SimpleNamespace(glance=None))
+    nothing = KeptFingerprints(Path("none"), 1)
+    with pytest.raises(Misconfigured, match="cannot be swept"):
+        Scanner(Scanning(job, refuses, lambda _: HandsOver(), nothing, nothing))
