@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
 from cassandra.cluster import Session
@@ -10,7 +11,7 @@ from checkpoints.cassandra import Store, create_schema
 from reconcilers.declared.family import Family
 from streaming.settings import CassandraSettings
 from streaming.tables import open_session
-from tests.contract.making import KINDS, a_family
+from tests.contract.making import KINDS, a_family, a_name
 from tests.endpoints import Endpoints
 
 
@@ -39,6 +40,17 @@ def store(request: pytest.FixtureRequest, reconciler_keyspace: str) -> Store:
 def real(kind: str, request: pytest.FixtureRequest) -> Store | None:
     """Where Cassandra is tested, its store; None where the fake is."""
     return None if kind == "memory" else request.getfixturevalue("store")
+
+
+@pytest.fixture
+def stream() -> str:
+    """One that no other test keeps anything of."""
+    return a_name("message")
+
+
+@pytest.fixture
+def mailbox() -> UUID:
+    return uuid.uuid1()
 
 
 @pytest.fixture

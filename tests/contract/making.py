@@ -1,12 +1,17 @@
 """Values for the contract tests; ids are new in every test, for the tables are shared."""
 
 import dataclasses
+import time
 import uuid
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any
 
 import pytest
+from cassandra.cluster import Session
 
+from checkpoints.cassandra import Store, create_schema
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from reconcilers.declared.writes import AddToSet, DeleteRow, RemoveFromSet, SetCells
@@ -16,7 +21,8 @@ from reconcilers.words.model import Kind, Row, Slot
 
 KINDS = ("memory", pytest.param("cassandra", marks=pytest.mark.stack))
 MESSAGES = MESSAGE.projections[0]
-DAY = 86_400_000_000
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
 DAYS_OF_A_TEST = 40
 _tests = count(1)
 
@@ -24,6 +30,39 @@ _tests = count(1)
 def days_of_its_own() -> int:
     """The first µs, after 1970, of days of which no other test of this run writes."""
     return next(_tests) * DAYS_OF_A_TEST * DAY
+
+
+def an_hour_of_its_own() -> int:
+    """A whole hour (µs), a year ahead and more; it and those after it are one test's alone."""
+    now = time.time_ns() // 1000 // HOUR
+    return (now + 24 * 365) * HOUR + days_of_its_own()
+
+
+@dataclasses.dataclass
+class SetClock:
+    """A clock that stands until it is set (µs)."""
+
+    now: int
+
+    def __call__(self) -> int:
+        return self.now
+
+    @property
+    def day(self) -> date:
+        return datetime.fromtimestamp(self.now / 1_000_000, UTC).date()
+
+
+def a_name(kind: str) -> str:
+    """One that no other test uses."""
+    return f"{kind}-{uuid.uuid4().hex[:8]}"
+
+
+def a_store(session: Session) -> Iterator[Store]:
+    """In a keyspace of the test's own, which it may lose."""
+    store = Store(session, f"lost_{uuid.uuid4().hex[:12]}")
+    create_schema(session, store.keyspace)
+    yield store
+    session.execute(f"DROP KEYSPACE IF EXISTS {store.keyspace}")
 
 
 def a_family() -> Family:

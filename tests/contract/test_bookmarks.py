@@ -1,6 +1,5 @@
 """The bookmarks' contract: the same for the fake and for Cassandra."""
 
-import uuid
 from dataclasses import replace
 
 import pytest
@@ -8,35 +7,20 @@ import pytest
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Place
 from checkpoints.cassandra import CassandraBookmarks, Store
 from reconcilers.capture.chain import Mark, Reached
+from tests.contract.making import DAY, SetClock
 from tests.fakes.checkpoints.progress import MemoryBookmarks
 
-DAY = 86_400_000_000
 NOON = 20_000 * DAY + DAY // 2
 
 
-class Clock:
-    """A clock that stands until it is set."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> int:
-        return self.now
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock(NOON)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def bookmarks(real: Store | None, clock: Clock) -> Bookmarks:
+def bookmarks(real: Store | None, clock: SetClock) -> Bookmarks:
     return MemoryBookmarks(clock) if real is None else CassandraBookmarks(real, clock=clock)
-
-
-@pytest.fixture
-def stream() -> str:
-    return f"message-{uuid.uuid4().hex[:8]}"
 
 
 def a_bookmark(stream: str, settled: int = 0) -> Bookmark:
@@ -50,7 +34,9 @@ def test_a_stream_without_bookmarks(bookmarks: Bookmarks, stream: str) -> None:
     assert bookmarks.named(stream, "before the upgrade") is None
 
 
-def test_what_was_recorded_last_comes_back(bookmarks: Bookmarks, stream: str, clock: Clock) -> None:
+def test_what_was_recorded_last_comes_back(
+    bookmarks: Bookmarks, stream: str, clock: SetClock
+) -> None:
     for settled in range(3):
         clock.now += 5_000_000
         recorded = bookmarks.record(a_bookmark(stream, settled))
@@ -64,7 +50,7 @@ def test_streams_do_not_see_each_other(bookmarks: Bookmarks, stream: str) -> Non
 
 
 def test_the_order_holds_when_the_clock_steps_back(
-    bookmarks: Bookmarks, stream: str, clock: Clock
+    bookmarks: Bookmarks, stream: str, clock: SetClock
 ) -> None:
     recorded = [bookmarks.record(a_bookmark(stream, 0))]
     clock.now -= DAY // 24
@@ -105,7 +91,9 @@ def test_names_are_listed_in_order_and_forgotten(bookmarks: Bookmarks, stream: s
 
 
 @pytest.mark.stack
-def test_another_process_goes_on_after_the_newest(store: Store, stream: str, clock: Clock) -> None:
+def test_another_process_goes_on_after_the_newest(
+    store: Store, stream: str, clock: SetClock
+) -> None:
     ahead = CassandraBookmarks(store, clock=lambda: NOON + 2 * DAY).record(a_bookmark(stream, 1))
     behind = CassandraBookmarks(store, clock=clock).record(a_bookmark(stream, 2))
     assert behind.recorded_at == ahead.recorded_at + 1

@@ -20,7 +20,7 @@ from reconcilers.declared.writes import AddToCounter
 from reconcilers.words.errors import NotGuarded, Refused
 from reconcilers.words.model import Slot
 from streaming.settings import CassandraSettings
-from streaming.tables import CounterTables, open_session
+from streaming.tables import CounterTables
 from streaming.tables.counters import PAGE
 from tests.builders.newer_james import add_newer_quotas
 from tests.endpoints import Endpoints
@@ -49,21 +49,8 @@ def settings(stack: Endpoints, keyspace: str) -> CassandraSettings:
 
 
 @pytest.fixture(scope="module")
-def session(settings: CassandraSettings) -> Iterator[Session]:
-    """As the product connects."""
-    made = open_session(settings)
-    yield made
-    made.cluster.shutdown()
-
-
-@pytest.fixture(scope="module")
 def tables(session: Session, settings: CassandraSettings) -> CounterTables:
     return CounterTables(session, settings, MESSAGE, UNLIMITED)
-
-
-@pytest.fixture
-def mailbox() -> UUID:
-    return uuid.uuid1()
 
 
 def key_of(tally: Tally) -> UUID | str:

@@ -8,11 +8,10 @@ import pytest
 from checkpoints.cassandra import CassandraExpiries, Store
 from checkpoints.expiries import Expiries, Expiry
 from reconcilers.words.model import Slot
-from tests.contract.making import days_of_its_own
+from tests.contract.making import HOUR, an_hour_of_its_own
 from tests.fakes.checkpoints.memory import MemoryExpiries
 
 SECOND = 1_000_000
-HOUR = 3600 * SECOND
 
 
 @pytest.fixture
@@ -22,9 +21,7 @@ def expiries(real: Store | None) -> Expiries:
 
 @pytest.fixture
 def soon() -> int:
-    """A whole hour, a year ahead and more; it and those after it are this test's alone."""
-    now = time.time_ns() // 1000 // HOUR
-    return (now + 24 * 365) * HOUR + days_of_its_own()
+    return an_hour_of_its_own()
 
 
 def expiry(due: int) -> Expiry:

@@ -1,6 +1,5 @@
 """The contract of what is kept of a failing slice: the same for the fake and for Cassandra."""
 
-import uuid
 from dataclasses import replace
 
 import pytest
@@ -23,11 +22,6 @@ PARTS = FailingSlice(
 @pytest.fixture
 def failing(real: Store | None) -> FailingSlices:
     return MemoryFailingSlices() if real is None else CassandraFailingSlices(real)
-
-
-@pytest.fixture
-def stream() -> str:
-    return f"message-{uuid.uuid4().hex[:8]}"
 
 
 def test_a_stream_that_never_ran_has_left_nothing(failing: FailingSlices, stream: str) -> None:

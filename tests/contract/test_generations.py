@@ -1,6 +1,5 @@
 """The contract of generations: the same for the fake and for Cassandra, where tables are lost."""
 
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +19,7 @@ from reconcilers.limits.breakers import Breaker
 from reconcilers.limits.generation import GENERATIONS, GUARDS, OWNER, doubt
 from reconcilers.limits.pause import Pause
 from reconcilers.limits.write_target import ALL
+from tests.contract.making import a_store
 from tests.fakes.checkpoints.generations import MemoryGenerations
 
 NONE = dict.fromkeys(GENERATIONS)
@@ -31,17 +31,8 @@ JAMES = "apache_james"
 
 
 @pytest.fixture
-def own(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A keyspace of ours that a test may lose."""
-    session, keyspace = request.getfixturevalue("cassandra"), f"lost_{uuid.uuid4().hex[:12]}"
-    create_schema(session, keyspace)
-    yield keyspace
-    session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
-
-
-@pytest.fixture
-def store(request: pytest.FixtureRequest, own: str) -> Store:
-    return Store(request.getfixturevalue("cassandra"), own)
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    yield from a_store(request.getfixturevalue("cassandra"))
 
 
 @pytest.fixture

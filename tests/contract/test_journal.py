@@ -3,47 +3,36 @@
 import json
 import uuid
 from dataclasses import replace
-from datetime import UTC, date, datetime
 
 import pytest
 
-from checkpoints.cassandra import CassandraJournal
+from checkpoints.cassandra import CassandraJournal, Store
 from checkpoints.cassandra.buckets import bucket_of
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker
-from reconcilers.rows.finding import State
+from reconcilers.rows.finding import Finding, State
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from tests.builders.slots import mailbox_of
-from tests.contract.making import DAY, a_family, a_finding, a_slot, days_of_its_own
+from tests.contract.making import DAY, SetClock, a_family, a_finding, a_slot, days_of_its_own
 from tests.fakes.checkpoints.memory import MemoryJournal
 
-
-class Clock:
-    """A clock that stands until it is set, at a day of which the log is this test's alone."""
-
-    def __init__(self) -> None:
-        self.now = days_of_its_own() + 1_000_000
-
-    def __call__(self) -> int:
-        return self.now
-
-    @property
-    def day(self) -> date:
-        return datetime.fromtimestamp(self.now / 1_000_000, UTC).date()
+AHEAD = 20_000_000
+"""µs by which the clocks of two hosts differ."""
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SetClock:
+    """At a day of which the log is this test's alone."""
+    return SetClock(days_of_its_own() + 1_000_000)
 
 
 @pytest.fixture
 def journal(
-    kind: str, clock: Clock, family: Family, other: Family, request: pytest.FixtureRequest
+    kind: str, clock: SetClock, family: Family, other: Family, request: pytest.FixtureRequest
 ) -> Journal:
     families = (family, other)
     if kind == "memory":
@@ -114,7 +103,7 @@ def test_put_replaces_the_whole_finding_at_its_slot(journal: Journal, family: Fa
 
 
 def test_put_logs_each_state_and_touch_does_not(
-    journal: Journal, family: Family, clock: Clock
+    journal: Journal, family: Family, clock: SetClock
 ) -> None:
     finding = a_finding(family, a_slot())
     journal.put(finding)
@@ -132,7 +121,7 @@ def test_touch_replaces_the_open_finding(journal: Journal, family: Family) -> No
     assert journal.recall(family, "messages", [finding.slot])[finding.slot].next_look == 99
 
 
-def test_close_logs_the_end_and_removes(journal: Journal, family: Family, clock: Clock) -> None:
+def test_close_logs_the_end_and_removes(journal: Journal, family: Family, clock: SetClock) -> None:
     finding = a_finding(family, a_slot())
     journal.put(finding)
     journal.close(finding, State.VERIFIED, clock.now + 5)
@@ -150,7 +139,7 @@ def test_close_logs_the_end_and_removes(journal: Journal, family: Family, clock:
 
 
 def test_closing_again_after_a_crash_only_logs_again(
-    journal: Journal, family: Family, clock: Clock
+    journal: Journal, family: Family, clock: SetClock
 ) -> None:
     finding = a_finding(family, a_slot())
     journal.close(finding, State.HEALED, clock.now)
@@ -160,7 +149,7 @@ def test_closing_again_after_a_crash_only_logs_again(
 
 
 def test_a_closed_finding_can_be_opened_again(
-    journal: Journal, family: Family, clock: Clock
+    journal: Journal, family: Family, clock: SetClock
 ) -> None:
     finding = a_finding(family, a_slot())
     journal.put(finding)
@@ -183,7 +172,7 @@ def test_all_open_findings_of_a_family_are_listed(
 
 
 def test_the_log_is_oldest_first_whatever_the_order_of_writing(
-    journal: Journal, family: Family, clock: Clock
+    journal: Journal, family: Family, clock: SetClock
 ) -> None:
     start = clock.now
     for minute in (5, 1, 4, 2, 3):
@@ -192,7 +181,7 @@ def test_the_log_is_oldest_first_whatever_the_order_of_writing(
     assert [line["attempts"] for line in journal.log(clock.day)] == [1, 2, 3, 4, 5]
 
 
-def test_the_log_is_by_utc_day(journal: Journal, family: Family, clock: Clock) -> None:
+def test_the_log_is_by_utc_day(journal: Journal, family: Family, clock: SetClock) -> None:
     clock.now = clock.now // DAY * DAY
     today = clock.day
     journal.put(a_finding(family, a_slot(), attempts=0))
@@ -205,7 +194,7 @@ def test_the_log_is_by_utc_day(journal: Journal, family: Family, clock: Clock) -
 
 
 def test_a_slots_history_is_newest_first_over_days_and_of_it_alone(
-    journal: Journal, family: Family, clock: Clock
+    journal: Journal, family: Family, clock: SetClock
 ) -> None:
     finding = a_finding(family, a_slot(), projection="messages")
     ends = [State.INTENDED, State.VERIFIED, State.UNDONE]
@@ -220,7 +209,7 @@ def test_a_slots_history_is_newest_first_over_days_and_of_it_alone(
 
 
 def test_a_line_of_a_host_whose_clock_is_ahead_is_part_of_the_history(
-    journal: Journal, family: Family, clock: Clock
+    journal: Journal, family: Family, clock: SetClock
 ) -> None:
     finding = a_finding(family, a_slot())
     journal.close(finding, State.VERIFIED, clock.now + DAY // 2)
@@ -259,7 +248,7 @@ def test_a_batch_that_runs_again_does_not_undo_a_persons_decision(journal: Journ
 
 
 def test_a_decision_replaces_what_stands_and_is_logged(
-    journal: Journal, family: Family, clock: Clock
+    journal: Journal, family: Family, clock: SetClock
 ) -> None:
     slot = a_slot()
     held = a_finding(family, slot, state=State.HELD, accepted=False)
@@ -278,23 +267,23 @@ def test_a_decision_is_kept_whatever_the_clock_of_the_persons_host(
     held = a_finding(family, slot, state=State.HELD, accepted=False)
     journal.put(held)
     if kind != "memory":
-        request.getfixturevalue("cassandra").execute(
-            f"UPDATE {request.getfixturevalue('reconciler_keyspace')}.findings USING TIMESTAMP"
-            " %s SET state = 'held', accepted = false"
-            " WHERE family = %s AND bucket = %s AND projection = %s AND key = %s",
-            (
-                now_micros() + 20_000_000,
-                held.family,
-                bucket_of(text_of(slot)),
-                held.projection,
-                text_of(slot),
-            ),
-        )
+        hold_in_the_future(request.getfixturevalue("store"), held)
     journal.decide(replace(held, accepted=True))
     assert journal.recall(family, held.projection, [slot])[slot].accepted
 
 
-@pytest.mark.parametrize("ahead", [-20_000_000, 20_000_000])
+def hold_in_the_future(store: Store, finding: Finding) -> None:
+    """As a host does whose clock is ahead."""
+    at = now_micros() + AHEAD
+    hold = store.prepare(
+        "UPDATE $ks.findings USING TIMESTAMP ? SET state = 'held', accepted = false"
+        " WHERE family = ? AND bucket = ? AND projection = ? AND key = ?"
+    )
+    key = text_of(finding.slot)
+    store.run("holding", [(hold, (at, finding.family, bucket_of(key), finding.projection, key))])
+
+
+@pytest.mark.parametrize("ahead", [-AHEAD, AHEAD])
 def test_what_a_person_has_ended_is_gone_and_hides_nothing_later(
     journal: Journal,
     family: Family,
@@ -307,19 +296,7 @@ def test_what_a_person_has_ended_is_gone_and_hides_nothing_later(
     stands = a_finding(family, slot, state=State.INTENDED)
     journal.put(stands)
     if kind != "memory" and ahead > 0:
-        session = request.getfixturevalue("cassandra")
-        keyspace = request.getfixturevalue("reconciler_keyspace")
-        session.execute(
-            f"UPDATE {keyspace}.findings USING TIMESTAMP %s SET state = 'held'"
-            " WHERE family = %s AND bucket = %s AND projection = %s AND key = %s",
-            (
-                now_micros() + ahead,
-                family.name,
-                bucket_of(text_of(slot)),
-                "messages",
-                text_of(slot),
-            ),
-        )
+        hold_in_the_future(request.getfixturevalue("store"), stands)
     journal.end(stands, State.UNDONE)
     found = journal.recall(family, stands.projection, [slot])
     assert found == {}

@@ -12,6 +12,7 @@ from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease, LeaseStore
 from deploy.embedded.wait import HANG_S
 from reconcilers.words.errors import AlreadyRunning, Unreachable
+from tests.contract.making import a_name
 from tests.fakes.checkpoints.lease import MemoryLease
 
 LONG = timedelta(seconds=60)
@@ -25,7 +26,7 @@ def leases(real: Store | None) -> LeaseStore:
 
 @pytest.fixture
 def name() -> str:
-    return f"stream-{uuid.uuid4().hex[:8]}"
+    return a_name("stream")
 
 
 def a_holder(host: str = "mail-1") -> Holder:

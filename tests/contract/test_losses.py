@@ -1,11 +1,10 @@
 """The contract of losses: the same for the fake and for Cassandra."""
 
-import uuid
-
 import pytest
 
 from checkpoints.cassandra import CassandraLosses, Store
 from checkpoints.losses import Loss, Losses
+from tests.contract.making import a_name
 from tests.fakes.checkpoints.losses import MemoryLosses
 
 AT = 1_800_000_000_000_000
@@ -15,9 +14,7 @@ SAME_TIME = Loss(AT + 9, "node b, james/0: 3 s")
 
 @pytest.fixture
 def losses(real: Store | None) -> Losses:
-    return (
-        MemoryLosses() if real is None else CassandraLosses(real, f"james-{uuid.uuid4().hex[:8]}")
-    )
+    return MemoryLosses() if real is None else CassandraLosses(real, a_name("james"))
 
 
 def test_nothing_is_lost_at_first(losses: Losses) -> None:

@@ -11,6 +11,7 @@ from checkpoints.pauses import Pauses, Resumed
 from reconcilers.limits.pause import PILOT, Pause
 from reconcilers.limits.pilot import Pilot
 from reconcilers.limits.write_target import ALL, REMOVALS
+from tests.contract.making import a_name
 from tests.fakes.checkpoints.pauses import MemoryPauses
 from tests.fakes.dying_store import DyingStore
 from tests.fakes.schema_store import Killed
@@ -23,9 +24,7 @@ BY = Resumed(AT + 5, "carol", "it was nothing")
 
 @pytest.fixture
 def pauses(real: Store | None) -> Pauses:
-    return (
-        MemoryPauses() if real is None else CassandraPauses(real, f"james-{uuid.uuid4().hex[:8]}")
-    )
+    return MemoryPauses() if real is None else CassandraPauses(real, a_name("james"))
 
 
 def test_nothing_is_paused_at_first(pauses: Pauses) -> None:
@@ -85,7 +84,7 @@ def test_killed_anywhere_one_of_the_two_stands(
     reconciler_keyspace: str, request: pytest.FixtureRequest, lives: int
 ) -> None:
     store = DyingStore(request.getfixturevalue("cassandra"), reconciler_keyspace, lives)
-    pauses = CassandraPauses(store, f"james-{uuid.uuid4().hex[:8]}")
+    pauses = CassandraPauses(store, a_name("james"))
     before, after = (replace(PAUSE, what=PILOT, asked_at=AT + at) for at in (2, 3))
     pauses.begin(before)
     with suppress(Killed):

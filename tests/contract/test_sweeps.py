@@ -1,11 +1,10 @@
 """The contract of sweeps: the same for the fake and for Cassandra."""
 
-import uuid
-
 import pytest
 
 from checkpoints.cassandra import CassandraSweeps, Store
 from checkpoints.sweeps import SweepRecord, Sweeps, SweptRange
+from tests.contract.making import a_name
 from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 AT = 1_800_000_000_000_000
@@ -16,9 +15,7 @@ RANGES = {("imapuidtable", 0): SweptRange(7, 1), ("messageidtable", 0): SweptRan
 
 @pytest.fixture
 def sweeps(real: Store | None) -> Sweeps:
-    return (
-        MemorySweeps() if real is None else CassandraSweeps(real, f"james-{uuid.uuid4().hex[:8]}")
-    )
+    return MemorySweeps() if real is None else CassandraSweeps(real, a_name("james"))
 
 
 def test_there_are_none_at_first(sweeps: Sweeps) -> None:

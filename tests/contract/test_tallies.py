@@ -12,45 +12,29 @@ from checkpoints.cassandra import CassandraRounds, CassandraTallies, Store
 from checkpoints.tallies import Chunk, ChunkSums, Rounds, Tallies
 from reconcilers.declared.tally import NOTHING, Sum, Sums
 from reconcilers.words.errors import Retryable
-from tests.contract.making import days_of_its_own
+from tests.contract.making import HOUR, SetClock, an_hour_of_its_own
 from tests.fakes.checkpoints.tallies import MemoryRounds, MemoryTallies
 
-HOUR = 3_600_000_000
 AT = 1_700_000_000_000_000
 WIDTH = 1000
 TALLY = "mailbox_counters"
 CLAIMANTS = 12
 
 
-class Clock:
-    """Stands, at an hour that no other test has: what is marked by the hour is this test's only."""
-
-    def __init__(self) -> None:
-        now = time.time_ns() // 1000 // HOUR
-        self.now = (now + 24 * 365) * HOUR + days_of_its_own()
-
-    def __call__(self) -> int:
-        return self.now
+@pytest.fixture
+def clock() -> SetClock:
+    """At an hour that no other test has: what is marked by the hour is this test's only."""
+    return SetClock(an_hour_of_its_own())
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def tallies(real: Store | None, clock: Clock) -> Tallies:
+def tallies(real: Store | None, clock: SetClock) -> Tallies:
     return MemoryTallies() if real is None else CassandraTallies(real, WIDTH, clock)
 
 
 @pytest.fixture
 def rounds(real: Store | None) -> Rounds:
     return MemoryRounds() if real is None else CassandraRounds(real)
-
-
-@pytest.fixture
-def mailbox() -> UUID:
-    return uuid.uuid1()
 
 
 @pytest.fixture
@@ -200,7 +184,7 @@ def test_another_width_begins_anew_and_so_does_the_first_after_it(store: Store) 
 # --- marks by time -------------------------------------------------------------------------------
 
 
-def test_the_mailboxes_with_marks_since_a_time(tallies: Tallies, clock: Clock) -> None:
+def test_the_mailboxes_with_marks_since_a_time(tallies: Tallies, clock: SetClock) -> None:
     """From the hour of that time on; an hour earlier may be among them, more may not."""
     early, first, second, last = (uuid.uuid1() for _ in range(4))
     for mailbox, at in ((early, -2 * HOUR), (first, 0), (second, 1), (last, HOUR)):
@@ -212,7 +196,9 @@ def test_the_mailboxes_with_marks_since_a_time(tallies: Tallies, clock: Clock) -
     assert early in set(tallies.marked_since(clock.now - 3 * HOUR - 5))
 
 
-def test_a_mailbox_that_is_marked_often_is_noted_each_hour(tallies: Tallies, clock: Clock) -> None:
+def test_a_mailbox_that_is_marked_often_is_noted_each_hour(
+    tallies: Tallies, clock: SetClock
+) -> None:
     mailbox = uuid.uuid1()
     for hour in range(3):
         tallies.mark({mailbox: [hour, hour + 1]}, clock.now + hour * HOUR)
@@ -221,13 +207,13 @@ def test_a_mailbox_that_is_marked_often_is_noted_each_hour(tallies: Tallies, clo
         assert set(tallies.marked_since(clock.now - back * HOUR)) == {mailbox}
 
 
-def test_without_a_mark_nobody_is_named(tallies: Tallies, clock: Clock, mailbox: UUID) -> None:
+def test_without_a_mark_nobody_is_named(tallies: Tallies, clock: SetClock, mailbox: UUID) -> None:
     tallies.counted_whole(mailbox, {0: sums(1)}, clock.now)
     tallies.mark({}, clock.now)
     assert list(tallies.marked_since(clock.now)) == []
 
 
-def test_thousands_of_marks_at_once(tallies: Tallies, clock: Clock) -> None:
+def test_thousands_of_marks_at_once(tallies: Tallies, clock: SetClock) -> None:
     """More than a batch may hold: of many mailboxes, and of one that is very large."""
     large, *others = touched = {
         uuid.uuid1(): range(3000),
@@ -256,7 +242,7 @@ def test_thousands_of_counts_at_once(tallies: Tallies, mailbox: UUID) -> None:
 
 @pytest.mark.stack
 def test_with_another_width_everything_is_counted_anew(
-    store: Store, clock: Clock, mailbox: UUID
+    store: Store, clock: SetClock, mailbox: UUID
 ) -> None:
     wide, narrow = (CassandraTallies(store, width, clock) for width in (WIDTH, WIDTH // 10))
     wide.mark({mailbox: [1]}, clock.now)
@@ -269,7 +255,7 @@ def test_with_another_width_everything_is_counted_anew(
 
 
 @pytest.mark.stack
-def test_another_process_knows_it_too(store: Store, clock: Clock, mailbox: UUID) -> None:
+def test_another_process_knows_it_too(store: Store, clock: SetClock, mailbox: UUID) -> None:
     CassandraTallies(store, WIDTH, clock).counted_whole(mailbox, {0: sums(5)}, AT)
     assert CassandraTallies(store, WIDTH).of_mailbox(mailbox).whole
 
