@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.stack.scenes import Place, Scene, cells
-from tests.stack.streams import until
+from tests.stack.streams import PATIENCE, until
 
 SIZE = 4_000
 """Octets of each message (`scenes.cells`)."""
@@ -24,17 +24,19 @@ class Counted:
 
     def create(self) -> "Counted":
         """Both tables of mailboxes know it."""
-        keyspace, name = self.scene.keyspace, f"box-{self.mailboxid}"
-        self.scene.session.execute(
-            f"INSERT INTO {keyspace}.mailboxpathv3"
-            " (namespace, user, mailboxname, mailboxid, uidvalidity)"
+        name = f"box-{self.mailboxid}"
+        self.scene.execute(
+            "INSERT INTO $mail.mailboxpathv3 (namespace, user, mailboxname, mailboxid, uidvalidity)"
             " VALUES ('#private', %s, %s, %s, 1)",
-            (self.user, name, self.mailboxid),
+            self.user,
+            name,
+            self.mailboxid,
         )
-        self.scene.session.execute(
-            f"INSERT INTO {keyspace}.mailbox (id, mailboxbase, name, uidvalidity)"
+        self.scene.execute(
+            "INSERT INTO $mail.mailbox (id, mailboxbase, name, uidvalidity)"
             f" VALUES (%s, {{namespace: '#private', user: '{self.user}'}}, %s, 1)",
-            (self.mailboxid, name),
+            self.mailboxid,
+            name,
         )
         return self
 
@@ -52,19 +54,18 @@ class Counted:
 
     def add(self, count: int, unseen: int) -> "Counted":
         """To its counters."""
-        self.scene.session.execute(
-            f"UPDATE {self.scene.keyspace}.mailboxcounters"
-            " SET count = count + %s, unseen = unseen + %s WHERE mailboxid = %s",
-            (count, unseen, self.mailboxid),
+        self.scene.execute(
+            "UPDATE $mail.mailboxcounters SET count = count + %s, unseen = unseen + %s"
+            " WHERE mailboxid = %s",
+            count,
+            unseen,
+            self.mailboxid,
         )
         return self
 
     def drop_counters(self) -> "Counted":
         """Delete its counter row."""
-        self.scene.session.execute(
-            f"DELETE FROM {self.scene.keyspace}.mailboxcounters WHERE mailboxid = %s",
-            (self.mailboxid,),
-        )
+        self.scene.execute("DELETE FROM $mail.mailboxcounters WHERE mailboxid = %s", self.mailboxid)
         return self
 
     def counters(self) -> Counts | None:
@@ -79,10 +80,12 @@ class Counted:
 
     def add_quota(self, messages: int, octets: int) -> "Counted":
         """To its user's current quota."""
-        self.scene.session.execute(
-            f"UPDATE {self.scene.keyspace}.currentquota"
-            " SET messagecount = messagecount + %s, storage = storage + %s WHERE quotaroot = %s",
-            (messages, octets, self.root),
+        self.scene.execute(
+            "UPDATE $mail.currentquota SET messagecount = messagecount + %s, storage = storage + %s"
+            " WHERE quotaroot = %s",
+            messages,
+            octets,
+            self.root,
         )
         return self
 
@@ -92,8 +95,7 @@ class Counted:
         return None if row is None else (row.messagecount or 0, row.storage or 0)
 
     def _one(self, table: str, key: str, value: Any) -> Any:
-        query = f"SELECT * FROM {self.scene.keyspace}.{table} WHERE {key} = %s"
-        return self.scene.session.execute(query, (value,)).one()
+        return self.scene.execute(f"SELECT * FROM $mail.{table} WHERE {key} = %s", value).one()
 
     def findings(self) -> list[dict[str, Any]]:
         """What was told of its counters."""
@@ -102,6 +104,10 @@ class Counted:
     def quota_findings(self) -> list[dict[str, Any]]:
         """What was told of its user's quota."""
         return self.scene.stream.findings(quotaroot=self.root, projection="current_quota")
+
+    def await_counters(self, right: Counts, patience: float = PATIENCE) -> None:
+        """Until they say so."""
+        until(f"the counters are {right}", lambda: self.counters() == right, patience)
 
     def await_verified(self) -> None:
         """Until the last that was told of its counters is that they are right."""
@@ -114,3 +120,41 @@ class Counted:
 
 def _is_verified(findings: list[dict[str, Any]]) -> bool:
     return bool(findings) and findings[-1]["state"] == "verified"
+
+
+@dataclass
+class Newer(Counted):
+    """A mailbox of ana@example.org, or the like; her quota in the newer table."""
+
+    user: str = field(default_factory=lambda: f"ana-{uuid.uuid4().hex[:8]}@example.org")
+
+    @property
+    def identifier(self) -> str:
+        """The domain is there twice."""
+        return f"#private&{self.user}@example.org"
+
+    def add_quota(self, messages: int, octets: int) -> "Newer":
+        for component, quotatype, value in (
+            ("MAILBOX", "count", messages),
+            ("MAILBOX", "size", octets),
+            ("SIEVE", "size", 77),
+        ):
+            self.scene.execute(
+                "UPDATE $mail.quotacurrentvalue SET currentvalue = currentvalue + %s"
+                " WHERE identifier = %s AND quotacomponent = %s AND quotatype = %s",
+                value,
+                self.identifier,
+                component,
+                quotatype,
+            )
+        return self
+
+    def rows(self) -> dict[tuple[str, str], int]:
+        """All of hers, by component and type."""
+        query = "SELECT * FROM $mail.quotacurrentvalue WHERE identifier = %s"
+        found = self.scene.execute(query, self.identifier)
+        return {(row.quotacomponent, row.quotatype): row.currentvalue for row in found}
+
+    def quota(self) -> Counts:
+        rows = self.rows()
+        return rows["MAILBOX", "count"], rows["MAILBOX", "size"]

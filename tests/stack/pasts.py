@@ -1,19 +1,20 @@
 """Keyspaces with a past: mail that was written, and went wrong, before anybody captured it."""
 
 import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cassandra.cluster import Session
 
-from checkpoints.bookmarks import Bookmark
+from checkpoints.bookmarks import Bookmark, flat
 from checkpoints.cassandra import CassandraBookmarks, Store
 from deploy.demo.old_mail import end_segment
 from deploy.mailserver.james import create_schema, enable_cdc
@@ -21,6 +22,7 @@ from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload, run
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
+from streaming.topics import Watcher
 from tests.conftest import LONG_S
 from tests.endpoints import Endpoints, Running
 from tests.stack.scenes import (
@@ -148,15 +150,43 @@ class Damage:
 
 def mark_deleted(scene: Scene, place: Place) -> None:
     """A row in the index of deleted UIDs."""
-    scene.execute(
-        f"INSERT INTO {scene.keyspace}.messagedeleted (mailboxid, uid) VALUES (%s, %s)", *place.row
-    )
+    scene.execute("INSERT INTO $mail.messagedeleted (mailboxid, uid) VALUES (%s, %s)", *place.row)
 
 
 def is_marked(scene: Scene, place: Place) -> bool:
     """Whether the index of deleted UIDs has a row of it."""
-    query = f"SELECT uid FROM {scene.keyspace}.messagedeleted WHERE mailboxid = %s AND uid = %s"
+    query = "SELECT uid FROM $mail.messagedeleted WHERE mailboxid = %s AND uid = %s"
     return scene.execute(query, *place.row).one() is not None
+
+
+def capture(scene: Scene, on: str) -> None:
+    """Turn it on ("true") or off ("false") for the tables of messages and of deleted UIDs."""
+    for table in ("imapuidtable", "messageidtable", "messagedeleted"):
+        scene.execute(f"ALTER TABLE $mail.{table} WITH cdc = {on}")
+
+
+@contextmanager
+def uncaptured(scene: Scene) -> Iterator[None]:
+    """Nobody hears of what is written meanwhile; then the stream's memory begins anew."""
+    capture(scene, "false")
+    until("memory has ended", lambda: scene.stream.said("changes may have been missed"))
+    yield
+    end_segment(scene.session)  # the agent would send what stands in an open one
+    capture(scene, "true")
+    until("memory has begun anew", lambda: scene.stream.said("lineage has begun:"))
+
+
+def begin_sweep(scene: Scene, *words: str) -> subprocess.Popen[str]:
+    """A sweep in a process group of its own, that says what it does through pipes."""
+    command = [sys.executable, "-m", "streaming.app", "sweep", *words]
+    return subprocess.Popen(
+        [*command, "--config", str(scene.stream.config)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def swept(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
@@ -221,6 +251,15 @@ def newest_bookmark(scene: Scene) -> Bookmark | None:
     settings = load(scene.stream.config, {})
     stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
     return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
+
+
+def pass_over(scene: Scene) -> None:
+    """Record for the stream, which is off, that it has settled all that Kafka holds now."""
+    newest = settled(scene)
+    with closing(Watcher(load(scene.stream.config, {}).kafka)) as watcher:
+        ends = flat(watcher.end_offsets({topic for topic, _ in newest.settled}))
+    bookmarks = CassandraBookmarks(Store(scene.session, scene.own))
+    bookmarks.record(replace(newest, settled=ends, heard={}))
 
 
 def settled(scene: Scene) -> Bookmark:

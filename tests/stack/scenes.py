@@ -10,7 +10,8 @@ import sys
 import time
 import urllib.request
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,12 +19,19 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from cassandra.cluster import Session
+from cassandra.cluster import PreparedStatement, Session
+from cassandra.concurrent import execute_concurrent_with_args
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from checkpoints.bookmarks import Bookmark, flat
-from checkpoints.cassandra import CassandraBookmarks, CassandraLineage, Store, create_schema
+from checkpoints.cassandra import (
+    CassandraBookmarks,
+    CassandraJournal,
+    CassandraLineage,
+    Store,
+    create_schema,
+)
 from checkpoints.clock import now_micros, to_micros
 from reconcilers.declared.capture import text_of
 from streaming.commands.wiring.stream_names import StreamNames
@@ -33,6 +41,8 @@ from tests.endpoints import Endpoints
 from tests.stack.streams import PATIENCE, Stream, until
 
 SECOND_US = 1_000_000
+LARGEST = 8 * 1024 * 1024
+"""Bytes of a record."""
 FLAGS = ("answered", "deleted", "draft", "flagged", "recent", "seen", "user")
 SINGLE_CELLS = (
     "modseq",
@@ -46,6 +56,12 @@ SINGLE_CELLS = (
 )
 """The columns of both tables that have a write time: no key, no set."""
 
+NAMES = {
+    "$truth": "$mail.imapuidtable",
+    "$projection": "$mail.messageidtable",
+    "$content": "$mail.messagev3",
+}
+"""What stands for a table in CQL; ``$mail`` is its keyspace, ``$own`` that of the reconciler."""
 Cells = dict[str, Any]
 KeyAndValue = tuple[bytes | None, bytes | None]
 RowKey = tuple[UUID, int]
@@ -71,6 +87,12 @@ class Place:
         """Its key in the truth, as cells."""
         return {"messageid": self.messageid, "mailboxid": self.mailboxid, "uid": self.uid}
 
+    @property
+    def event_key(self) -> bytes:
+        """The key of an event of the truth, as the agent writes it."""
+        ids = {"messageid": str(self.messageid), "mailboxid": str(self.mailboxid)}
+        return json.dumps({**ids, "uid": self.uid}, separators=(",", ":")).encode()
+
 
 def mailbox(rows: int) -> list[Place]:
     """So many messages of one mailbox."""
@@ -95,6 +117,12 @@ def cells(**changes: Any) -> Cells:
     }
 
 
+def insertion(table: str, columns: Collection[str]) -> str:
+    """CQL that adds a row, with a mark for each of its cells."""
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+
+
 def now_us() -> int:
     """This machine's time as a write time."""
     return time.time_ns() // 1000
@@ -112,6 +140,11 @@ class Scene:
     began: int = field(default_factory=now_us)
     """When it began to watch, as a write time."""
 
+    @property
+    def journal(self) -> CassandraJournal:
+        """As the stream keeps it."""
+        return CassandraJournal(Store(self.session, self.own), scope=self.keyspace)
+
     def mark_swept(self) -> None:
         """As at the end of a sweep: what is remembered is all that there is."""
         lineage = CassandraLineage(Store(self.session, self.own))
@@ -123,12 +156,12 @@ class Scene:
 
     def write_truth(self, place: Place, values: Cells, at: int | None = None) -> None:
         """An UPDATE of the truth row, now or with a write time (µs)."""
-        self._update("imapuidtable", values, place.ids, at)
+        self._update("$truth", values, place.ids, at)
 
     def write_projection(self, place: Place, values: Cells, at: int | None = None) -> None:
         """An UPDATE of the projection row, now or with a write time (µs)."""
         where = {"mailboxid": place.mailboxid, "uid": place.uid}
-        self._update("messageidtable", values, where, at)
+        self._update("$projection", values, where, at)
 
     def write_both(self, place: Place, values: Cells, at: int | None = None) -> None:
         """A message as it should be."""
@@ -145,10 +178,8 @@ class Scene:
             bound.append(values["userflags"])
         using = "" if at is None else f" USING TIMESTAMP {at}"
         key = " AND ".join(f"{name} = %s" for name in where)
-        self.session.execute(
-            f"UPDATE {self.keyspace}.{table}{using} SET {', '.join(assignments)} WHERE {key}",
-            (*bound, *where.values()),
-        )
+        cql = f"UPDATE {table}{using} SET {', '.join(assignments)} WHERE {key}"
+        self.execute(cql, *bound, *where.values())
 
     def write_content(self, place: Place) -> None:
         """Its message's content, as far as anybody asks for it."""
@@ -159,12 +190,21 @@ class Scene:
         self.execute("DELETE FROM $content WHERE messageid = %s", place.messageid)
 
     def execute(self, cql: str, *values: Any) -> Any:
-        """One statement; ``$truth``, ``$projection`` and ``$content`` stand for the tables."""
-        cql = cql.replace("$truth", f"{self.keyspace}.imapuidtable")
-        cql = cql.replace("$content", f"{self.keyspace}.messagev3")
-        return self.session.execute(
-            cql.replace("$projection", f"{self.keyspace}.messageidtable"), values
-        )
+        """One statement, with `NAMES` for keyspaces and tables."""
+        return self.session.execute(self._named(cql), values)
+
+    def prepare(self, cql: str) -> PreparedStatement:
+        """A statement with the same names."""
+        return self.session.prepare(self._named(cql))
+
+    def execute_many(self, cql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """A statement for each of these rows of values."""
+        execute_concurrent_with_args(self.session, self.prepare(cql), list(rows))
+
+    def _named(self, cql: str) -> str:
+        for short, table in NAMES.items():
+            cql = cql.replace(short, table)
+        return cql.replace("$mail", self.keyspace).replace("$own", self.own)
 
     def delete_truth(self, place: Place) -> None:
         """As the mail server does: every UID of the message in this mailbox."""
@@ -223,9 +263,9 @@ class Scene:
 
     # --- what the stream says of it
 
-    def findings(self, row: RowKey) -> list[dict[str, Any]]:
-        """All that was logged of a row, in order."""
-        return self.stream.findings(mailboxid=row[0], uid=row[1])
+    def findings(self, row: RowKey, **facts: Any) -> list[dict[str, Any]]:
+        """All that was logged of a row, in order, if it has these facts."""
+        return self.stream.findings(mailboxid=row[0], uid=row[1], **facts)
 
     def kinds(self, row: RowKey) -> set[str]:
         """The kinds of finding that a row had."""
@@ -235,24 +275,27 @@ class Scene:
         """Whether a finding of this row has ended so."""
         return any(each["message"].startswith(f"{how}: ") for each in self.findings(row))
 
+    def is_held(self, row: RowKey, because: str, **facts: Any) -> bool:
+        """Whether a finding of this row was held for this reason."""
+        held = self.findings(row, state="held", **facts)
+        return any(because in each["message"] for each in held)
+
     def await_verified(self, row: RowKey) -> None:
         """Until a repair of this row was seen to hold."""
         until(f"the repair of {row} is verified", partial(self.ended, row))
 
     def reported(self, row: RowKey, kind: str) -> dict[str, Any]:
         """The report of this kind, once it is there."""
-        found = until(
-            f"{kind} is reported",
-            lambda: self.stream.findings(mailboxid=row[0], uid=row[1], kind=kind, state="reported"),
-        )
-        return dict(found[0])
+        told = partial(self.findings, row, kind=kind, state="reported")
+        return dict(until(f"{kind} is reported", told)[0])
 
     def remembered(self, place: Place) -> bool:
         """Whether a look has read the message's truth at this place."""
-        row = self.session.execute(
-            f"SELECT recorded_at FROM {self.own}.lineage_by_message"
+        row = self.execute(
+            "SELECT recorded_at FROM $own.lineage_by_message"
             " WHERE messageid = %s AND mailboxid = %s AND uid = %s",
-            (place.messageid, *place.row),
+            place.messageid,
+            *place.row,
         ).one()
         return row is not None and row.recorded_at is not None
 
@@ -260,6 +303,14 @@ class Scene:
         """Until each was examined once."""
         for place in places:
             until(f"{place} was examined", partial(self.remembered, place))
+
+    def is_known(self, place: Place) -> bool:
+        """Whether a row of the memory names the message at this place."""
+        rows = self.execute(
+            "SELECT messageid FROM $own.lineage_by_row WHERE mailboxid = %s AND uid = %s",
+            *place.row,
+        )
+        return place.messageid in {row.messageid for row in rows}
 
     def metric(self, name: str, **labels: str) -> float:
         """A metric's value, summed over what the labels leave open."""
@@ -298,6 +349,12 @@ class Scene:
         assert answer.returncode == 0, answer.stdout + answer.stderr
         return answer
 
+    def refuse(self, *arguments: str) -> str:
+        """The last line of a command that has to end with 2."""
+        answer = self.command(*arguments)
+        assert answer.returncode == 2, answer.stdout + answer.stderr
+        return answer.stderr.strip().splitlines()[-1]
+
     # --- Kafka
 
     def publish(self, records: Iterable[KeyAndValue]) -> None:
@@ -331,12 +388,13 @@ def _as_cells(row: Any) -> Cells | None:
 
 def records_of(stack: Endpoints, *topics: str) -> list[Any]:
     """All records that topics hold now."""
-    consumer = KafkaConsumer(
-        bootstrap_servers=stack.bootstrap_servers,
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-    )
-    try:
+    with closing(
+        KafkaConsumer(
+            bootstrap_servers=stack.bootstrap_servers,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+    ) as consumer:
         consumer.subscribe(list(topics))
         found: list[Any] = []
         until("Kafka gives the partitions", lambda: _poll(consumer, found))
@@ -349,8 +407,6 @@ def records_of(stack: Endpoints, *topics: str) -> list[Any]:
             ),
         )
         return found
-    finally:
-        consumer.close()
 
 
 def _poll(consumer: KafkaConsumer, found: list[Any]) -> bool:
@@ -373,24 +429,18 @@ def events_of(stack: Endpoints, keyspace: str, *tables: str) -> list[Any]:
 
 def publish(stack: Endpoints, topic: str, records: Iterable[KeyAndValue]) -> None:
     """Publish keys and values; returns when Kafka has them."""
-    producer = KafkaProducer(
-        bootstrap_servers=stack.bootstrap_servers, max_request_size=8 * 1024 * 1024
-    )
-    try:
+    with closing(
+        KafkaProducer(bootstrap_servers=stack.bootstrap_servers, max_request_size=LARGEST)
+    ) as producer:
         for each in [producer.send(topic, key=key, value=value) for key, value in records]:
             each.get(timeout=PATIENCE)
-    finally:
-        producer.close()
 
 
 def create_topics(stack: Endpoints, topics: Iterable[str]) -> None:
     """Topics of two partitions, for what no agent writes."""
-    admin = KafkaAdminClient(bootstrap_servers=stack.bootstrap_servers)
-    limits = {"max.message.bytes": str(8 * 1024 * 1024)}
-    try:
+    limits = {"max.message.bytes": str(LARGEST)}
+    with closing(KafkaAdminClient(bootstrap_servers=stack.bootstrap_servers)) as admin:
         admin.create_topics([NewTopic(each, 2, 1, topic_configs=limits) for each in topics])
-    finally:
-        admin.close()
 
 
 def as_captured(session: Session, keyspace: str) -> str:
@@ -413,13 +463,11 @@ def begin_at_the_end(session: Session, config: Path) -> None:
     bookmarks = CassandraBookmarks(store)
     since = now_micros() - to_micros(settings.stream.delay)
     CassandraLineage(store).watch_from(since, as_captured(session, settings.cassandra.keyspace))
-    topics, watcher = [settings.kafka.topic_prefix], Watcher(settings.kafka)
-    try:
+    topics = [settings.kafka.topic_prefix]
+    with closing(Watcher(settings.kafka)) as watcher:
         if watcher.missing(topics):
             return
         ends, ids = flat(watcher.end_offsets(topics)), watcher.ids(topics)
-    finally:
-        watcher.close()
     for mode in Mode:
         stream = StreamNames.of(settings, mode).bookmarks(settings.families()[0])
         bookmarks.record(Bookmark(stream, ends, ids))

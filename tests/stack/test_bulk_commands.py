@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -20,8 +19,8 @@ from cassandra.query import PreparedStatement
 
 from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
-from tests.stack.scenes import Place, Scene, cells
-from tests.stack.streams import PATIENCE, until
+from tests.stack.scenes import Place, Scene, cells, insertion
+from tests.stack.streams import PATIENCE
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="loads")]
 
@@ -46,8 +45,7 @@ FAR: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def slow_scene(scenes: Scenes) -> Iterator[Scene]:
     """A stream that knows that counters come minutes late, and would correct whatever is wrong."""
-    changes = {"stream": {"delay": LATEST}, "tally": {**TALLIES, **FAR}}
-    yield from scenes(changes)
+    yield from scenes({"stream": {"delay": LATEST}, "tally": {**TALLIES, **FAR}})
 
 
 Row = tuple[Any, ...]
@@ -75,31 +73,27 @@ class Statements:
 
 def copies(scene: Scene, mailboxid: UUID) -> Statements:
     values = {name: value for name, value in cells().items() if name != "userflags"}
-    names = ", ".join(("messageid", "mailboxid", "uid", *values))
-    marks = ", ".join("?" for _ in range(3 + len(values)))
 
     def insert(table: str) -> PreparedStatement:
-        query = f"INSERT INTO {scene.keyspace}.{table} ({names}) VALUES ({marks})"
-        return scene.session.prepare(query)
+        return scene.prepare(insertion(table, ("messageid", "mailboxid", "uid", *values)))
 
     def rows(message: UUID, uid: int) -> tuple[Row, Row]:
         row = (message, mailboxid, uid, *values.values())
         return row, row
 
-    return Statements(scene.session, (insert("imapuidtable"), insert("messageidtable")), rows)
+    return Statements(scene.session, (insert("$truth"), insert("$projection")), rows)
 
 
 def expunges(scene: Scene, mailboxid: UUID) -> Statements:
     """Those of the truth name no UID."""
 
     def delete(table: str, other: str) -> PreparedStatement:
-        query = f"DELETE FROM {scene.keyspace}.{table} WHERE mailboxid = ? AND {other} = ?"
-        return scene.session.prepare(query)
+        return scene.prepare(f"DELETE FROM {table} WHERE mailboxid = ? AND {other} = ?")
 
     def rows(message: UUID, uid: int) -> tuple[Row, Row]:
         return (mailboxid, message), (mailboxid, uid)
 
-    prepared = (delete("imapuidtable", "messageid"), delete("messageidtable", "uid"))
+    prepared = (delete("$truth", "messageid"), delete("$projection", "uid"))
     return Statements(scene.session, prepared, rows)
 
 
@@ -151,7 +145,7 @@ class Played:
             worker.start()
         self.scene.await_all_examined()
         self.bystander.add(1, 0).touch()
-        until("the bystander is right", lambda: self.bystander.counters() == (3, 1), LONG)
+        self.bystander.await_counters((3, 1), LONG)
         for worker in workers:
             worker.join()
         for each in (self.copy, self.expunge):
@@ -198,17 +192,7 @@ def test_no_quota_is_corrected_while_its_listener_is_minutes_behind(played: Play
 def test_afterwards_everything_is_exact(played: Played) -> None:
     into, out_of = played.copy.box, played.expunge.box
     for box, messages in ((into, MANY + 1), (out_of, 1)):
-        until("its counter is exact", partial(counts, box, messages), LONG)
-        until("that is verified", partial(verified, box))
+        box.await_counters((messages, messages), LONG)  # none of them is seen
+        box.await_verified()
         assert box.quota() == (messages, messages * SIZE)
     assert [each["projection"] for each in played.corrections()] == ["mailbox_counters"] * 2
-
-
-def counts(box: Counted, messages: int) -> bool:
-    """None of them is seen."""
-    return box.counters() == (messages, messages)
-
-
-def verified(box: Counted) -> bool:
-    found = box.findings()
-    return bool(found) and found[-1]["state"] == "verified"

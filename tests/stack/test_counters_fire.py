@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from checkpoints import codec
-from checkpoints.cassandra import CassandraJournal, Store
 from deploy.mailserver.mailserver import MailServer
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.user_tally import USER_TALLY
@@ -42,8 +41,7 @@ class Burning:
             for name in ("one", "other")
         }
         self.writers = Writers(self.session, self.keyspace, list(self.mailboxes), self.fire)
-        store = Store(scene.session, scene.own)
-        self.journal = CassandraJournal(store, scope=scene.keyspace)
+        self.journal = scene.journal
 
     def true(self) -> dict[Owner, Sums]:
         """What the counters of each mailbox and quota root should say, by the truth alone."""

@@ -5,7 +5,7 @@ of still waits for a person.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reconcilers.counters.drift import LIST_MAY_LACK_ROWS
-from tests.stack.conftest import LATEST, TALLIES, Scenes
+from tests.stack.conftest import LATEST, TALLIES, Changes, Scenes
 from tests.stack.counted import SIZE, Counted
 from tests.stack.pasts import (
     QUIET,
@@ -72,7 +72,7 @@ class Past:
 @pytest.fixture(scope="module")
 def past(scenes: Scenes, mail_keyspace: str) -> Iterator[Past]:
     """A stream that does not sweep by itself; its users have touched some of the old mail."""
-    changes: dict[str, Mapping[str, Any]] = {
+    changes: Changes = {
         "stream": {"delay": LATEST},
         "repair": {"projections": ["messages", "deleted_uids"], "recheck_interval": 10},
         "tally": TALLIES,
@@ -137,10 +137,9 @@ def test_a_counter_and_a_quota_are_settled_both_ways(past: Past, swept: Answer, 
 
 def test_what_is_right_is_not_corrected_though_a_row_was_lost(past: Past, swept: Answer) -> None:
     until("the row is back", lambda: past.scene.agrees(past.lost))
-    past.boxes["too low"].add(
-        1, 1
-    ).touch()  # its correction comes after that of whatever was wrong before
-    until("it is right again", lambda: past.boxes["too low"].counters() == RIGHT)
+    # its correction comes after that of whatever was wrong before
+    past.boxes["too low"].add(1, 1).touch()
+    past.boxes["too low"].await_counters(RIGHT)
     for name in ("right", "a row was lost"):
         box = past.boxes[name]
         assert box.counters() == RIGHT

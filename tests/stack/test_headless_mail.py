@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cassandra.concurrent import execute_concurrent_with_args
 
 from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import SIZE, Counted
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Place, Scene, cells, insertion
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
@@ -30,14 +29,9 @@ def headless(box: Counted) -> Counted:
         {**place.ids, **cells(headercontent=None, flagseen=place.uid > UNSEEN)}
         for place in box.places
     ]
-    columns = list(rows[0])
-    for table in ("imapuidtable", "messageidtable"):
-        insert = box.scene.session.prepare(
-            f"INSERT INTO {box.scene.keyspace}.{table} ({', '.join(columns)})"
-            f" VALUES ({', '.join('?' * len(columns))})"
-        )
-        values = [tuple(row[column] for column in columns) for row in rows]
-        execute_concurrent_with_args(box.scene.session, insert, values, concurrency=32)
+    for table in ("$truth", "$projection"):
+        values = [tuple(row.values()) for row in rows]
+        box.scene.execute_many(insertion(table, rows[0]), values)
     return box
 
 
@@ -73,10 +67,8 @@ def test_a_sweep_tells_of_them_in_one_finding_that_holds_nothing(box: Counted) -
     until("the counters are right", lambda: box.counters() == RIGHT)
     swept = scene.command("sweep", "--reason", "a look at old mail")
     assert f"incomplete_in_both in headercontent: {MESSAGES} of" in swept.stdout, swept.stderr
-    listed = json.loads(
-        scene.command("findings", "--kind", "systematic", "--format", "json").stdout
-    )
-    assert len(listed) == 1
+    listed = scene.command("findings", "--kind", "systematic", "--format", "json").stdout
+    assert len(json.loads(listed)) == 1
     before = len(box.findings())
     box.add(-LOST, 0)
     box.touch()

@@ -107,15 +107,13 @@ class Mailbox:
                 return uids == {FLAGGED}
 
     def _add(self, table: str, uid: int) -> None:
-        self.scene.session.execute(
-            f"INSERT INTO {self.scene.keyspace}.{table} (mailboxid, {UID_COLUMNS[table]})"
-            " VALUES (%s, %s)",
-            (self.id, uid),
-        )
+        insert = f"INSERT INTO $mail.{table} (mailboxid, {UID_COLUMNS[table]}) VALUES (%s, %s)"
+        self.scene.execute(insert, self.id, uid)
 
     def _rows(self, table: str) -> list[Any]:
-        query = f"SELECT * FROM {self.scene.keyspace}.{table} WHERE mailboxid = %s"
-        return list(self.scene.session.execute(query, (self.id,)))
+        return list(
+            self.scene.execute(f"SELECT * FROM $mail.{table} WHERE mailboxid = %s", self.id)
+        )
 
 
 @dataclass(frozen=True)
@@ -217,12 +215,12 @@ def shown(matrix: Matrix) -> str:
 @contextmanager
 def refused(scene: Scene, right: str, table: str) -> Iterator[None]:
     """The role lacks a right on the table, inside."""
-    change = f"{right} ON TABLE {scene.keyspace}.{table}"
-    scene.session.execute(f"REVOKE {change} FROM {ROLE[0]}")
+    change = f"{right} ON TABLE $mail.{table}"
+    scene.execute(f"REVOKE {change} FROM {ROLE[0]}")
     try:
         yield
     finally:
-        scene.session.execute(f"GRANT {change} TO {ROLE[0]}")
+        scene.execute(f"GRANT {change} TO {ROLE[0]}")
 
 
 # --- the matrix ----------------------------------------------------------------------------------

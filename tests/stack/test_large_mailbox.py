@@ -9,7 +9,7 @@ import pytest
 from cassandra.concurrent import execute_concurrent_with_args
 
 from tests.processes import CpuWatch
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.scenes import Place, Scene, cells, insertion
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="loads")]
@@ -20,7 +20,6 @@ UNSEEN = 5
 """So many of a mailbox's messages are unseen: the index lists them alone."""
 MIB_MORE = 60.0
 """A worker that held 180,000 rows more would need several times that."""
-TABLES = ("imapuidtable", "messageidtable")
 
 
 @dataclass(frozen=True)
@@ -33,15 +32,12 @@ class Mailbox:
 
     def listed(self) -> list[int]:
         """The UIDs that the index holds."""
-        query = f"SELECT uid FROM {self.scene.keyspace}.firstunseen WHERE mailboxid = %s"
-        return sorted(row.uid for row in self.scene.session.execute(query, (self.mailboxid,)))
+        query = "SELECT uid FROM $mail.firstunseen WHERE mailboxid = %s"
+        return sorted(row.uid for row in self.scene.execute(query, self.mailboxid))
 
     def drop_partition(self) -> None:
         """The index forgets it, with one event."""
-        self.scene.session.execute(
-            f"DELETE FROM {self.scene.keyspace}.firstunseen WHERE mailboxid = %s",
-            (self.mailboxid,),
-        )
+        self.scene.execute("DELETE FROM $mail.firstunseen WHERE mailboxid = %s", self.mailboxid)
 
 
 @pytest.fixture(scope="module")
@@ -54,26 +50,20 @@ def mailboxes(indexed_scene: Scene) -> tuple[Mailbox, Mailbox]:
 
 def filled(scene: Scene, messages: int) -> Mailbox:
     """A mailbox with so many messages."""
-    session, mailbox = scene.session, uuid.uuid1()
+    mailbox = uuid.uuid1()
     values = {name: value for name, value in cells().items() if name != "userflags"}
-    names = ", ".join(("messageid", "mailboxid", "uid", *values))
-    marks = ", ".join("?" for _ in range(3 + len(values)))
+    columns = ("messageid", "mailboxid", "uid", *values)
     unseen = [messages * each // UNSEEN for each in range(1, UNSEEN + 1)]
     rows = [
         (uuid.uuid1(), mailbox, uid, *({**values, "flagseen": uid not in unseen}).values())
         for uid in range(1, messages + 1)
     ]
-    inserts = [
-        session.prepare(f"INSERT INTO {scene.keyspace}.{table} ({names}) VALUES ({marks})")
-        for table in TABLES
-    ]
+    inserts = [scene.prepare(insertion(table, columns)) for table in ("$truth", "$projection")]
     for start in range(0, messages, TOGETHER):  # far sooner than a delay in both tables
         for insert in inserts:
-            execute_concurrent_with_args(session, insert, rows[start : start + TOGETHER])
-    index = session.prepare(
-        f"INSERT INTO {scene.keyspace}.firstunseen (mailboxid, uid) VALUES (?, ?)"
-    )
-    execute_concurrent_with_args(session, index, [(mailbox, uid) for uid in unseen])
+            execute_concurrent_with_args(scene.session, insert, rows[start : start + TOGETHER])
+    index = insertion("$mail.firstunseen", ("mailboxid", "uid"))
+    scene.execute_many(index, [(mailbox, uid) for uid in unseen])
     return Mailbox(scene, mailbox, unseen)
 
 

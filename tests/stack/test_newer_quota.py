@@ -4,15 +4,13 @@ Its rows are written and read here under the names that James's own code writes,
 """
 
 import json
-import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
 
 from tests.builders.newer_james import become_newer
 from tests.stack.conftest import LATEST, TALLIES, Scenes
-from tests.stack.counted import SIZE, Counted, Counts
+from tests.stack.counted import SIZE, Newer
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 
@@ -21,50 +19,10 @@ pytestmark = pytest.mark.stack
 COUNT = 5
 
 
-@dataclass
-class Newer(Counted):
-    """A mailbox of ana@example.org, or the like; her quota in the newer table."""
-
-    user: str = field(default_factory=lambda: f"ana-{uuid.uuid4().hex[:8]}@example.org")
-
-    @property
-    def identifier(self) -> str:
-        """The domain is there twice."""
-        return f"#private&{self.user}@example.org"
-
-    def add_quota(self, messages: int, octets: int) -> "Newer":
-        for component, quotatype, value in (
-            ("MAILBOX", "count", messages),
-            ("MAILBOX", "size", octets),
-            ("SIEVE", "size", 77),
-        ):
-            self.scene.session.execute(
-                f"UPDATE {self.scene.keyspace}.quotacurrentvalue"
-                " SET currentvalue = currentvalue + %s"
-                " WHERE identifier = %s AND quotacomponent = %s AND quotatype = %s",
-                (value, self.identifier, component, quotatype),
-            )
-        return self
-
-    def rows(self) -> dict[tuple[str, str], int]:
-        """All of hers, by component and type."""
-        found = self.scene.session.execute(
-            "SELECT quotacomponent, quotatype, currentvalue"
-            f" FROM {self.scene.keyspace}.quotacurrentvalue WHERE identifier = %s",
-            (self.identifier,),
-        )
-        return {(row.quotacomponent, row.quotatype): row.currentvalue for row in found}
-
-    def quota(self) -> Counts:
-        rows = self.rows()
-        return rows["MAILBOX", "count"], rows["MAILBOX", "size"]
-
-
 @pytest.fixture(scope="module")
 def newer_scene(scenes: Scenes) -> Iterator[Scene]:
     """A stream over a keyspace of James 3.9."""
-    changes = {"stream": {"delay": LATEST}, "tally": TALLIES}
-    yield from scenes(changes, prepared=become_newer)
+    yield from scenes({"stream": {"delay": LATEST}, "tally": TALLIES}, prepared=become_newer)
 
 
 @pytest.fixture(scope="module")
@@ -97,19 +55,8 @@ def test_commands_find_it_by_user_and_by_either_key(boxes: tuple[Newer, Newer]) 
     explained = scene.command("explain", wrong.user)
     assert f"identifier {wrong.identifier} of quotacurrentvalue" in explained.stdout
     assert "current_quota: count 5, size 20000: as listed" in explained.stdout
-    listed = scene.command(
-        *(
-            "findings",
-            "--log",
-            "today",
-            "--user",
-            wrong.user,
-            "--system",
-            "current_quota",
-            "--format",
-            "json",
-        )
-    )
+    words = ("findings", "--log", "today", "--user", wrong.user, "--system", "current_quota")
+    listed = scene.command(*words, "--format", "json")
     assert {each["quotaroot"] for each in json.loads(listed.stdout)} == {wrong.root}
     for key in (wrong.root, wrong.identifier):
         planned = scene.command("findings", "--undo", key, "--dry-run")

@@ -31,11 +31,7 @@ def lose_a_row(scene: Scene) -> Place:
 
 
 def await_held(scene: Scene, place: Place, because: str) -> None:
-    def held() -> bool:
-        found = scene.findings(place.row)
-        return any(each["state"] == "held" and because in each["message"] for each in found)
-
-    until(f"it is held: {because}", held)
+    until(f"it is held: {because}", lambda: scene.is_held(place.row, because))
     assert scene.lacks(place.row)
 
 
@@ -68,7 +64,7 @@ def test_while_tables_that_hold_repairs_back_are_truncated_nothing_is_written(
     scene = lost_scene
     places = [pause(scene)]
     for table in ("pauses", "holds", "breakers"):
-        scene.execute(f"TRUNCATE {scene.own}.{table}")
+        scene.execute(f"TRUNCATE $own.{table}")
         until("it is noticed", lambda: in_doubt(scene))
     places.append(lose_a_row(scene))
     await_held(scene, places[-1], DOUBT)
@@ -88,16 +84,12 @@ def test_between_two_starts_and_from_an_older_copy_it_is_noticed_too(
     scene = lost_scene
     copy = {each: generation(scene, each) for each in GENERATIONS}
     assert scene.stream.stop() == 0
-    scene.stream.start().wait_until_watching()
+    scene.stream.start_watching()
     until("its start has raised them", lambda: generation(scene, "owner") > copy["owner"])
     places = [pause(scene)]
     for table, where in WHERE.items():
-        scene.execute(f"TRUNCATE {scene.own}.{table}")
-        scene.execute(
-            f"UPDATE {scene.own}.{table} SET generation = {copy[table]} WHERE {where}".replace(
-                "$", scene.keyspace
-            )
-        )
+        scene.execute(f"TRUNCATE $own.{table}")
+        scene.execute(f"UPDATE $own.{table} SET generation = {copy[table]} WHERE {where}")
     until("it is noticed", lambda: in_doubt(scene))
     places.append(lose_a_row(scene))
     await_held(scene, places[-1], DOUBT)
@@ -105,9 +97,9 @@ def test_between_two_starts_and_from_an_older_copy_it_is_noticed_too(
     take_as_right(scene, *places)
 
     assert scene.stream.stop() == 0
-    scene.execute(f"DROP KEYSPACE {scene.own}")
+    scene.execute("DROP KEYSPACE $own")
     begin_at_the_end(cassandra, scene.stream.config)
-    scene.stream.start().wait_until_watching()
+    scene.stream.start_watching()
     place = lose_a_row(scene)
     await_held(scene, place, DOUBT)
     take_as_right(scene, place)
@@ -115,13 +107,12 @@ def test_between_two_starts_and_from_an_older_copy_it_is_noticed_too(
 
 WHERE = {
     "owner": "name = 'owner'",
-    "pauses": "scope = '$'",
+    "pauses": "scope = '$mail'",
     "holds": "family = 'generation' AND bucket = 0",
-    "breakers": "scope = '$'",
+    "breakers": "scope = '$mail'",
 }
 
 
 def generation(scene: Scene, table: str) -> int:
-    where = WHERE[table].replace("$", scene.keyspace)
-    rows = scene.execute(f"SELECT generation FROM {scene.own}.{table} WHERE {where} LIMIT 1")
+    rows = scene.execute(f"SELECT generation FROM $own.{table} WHERE {WHERE[table]} LIMIT 1")
     return int(next((row[0] for row in rows if row[0] is not None), 0))

@@ -42,10 +42,7 @@ class Damage:
 
     def is_held(self, scene: Scene, because: str) -> bool:
         """Whether each was found, and is held for this reason."""
-        return all(
-            any(each["state"] == "held" and because in each["message"] for each in found)
-            for found in (scene.findings(place.row) for place in self.places)
-        )
+        return all(scene.is_held(place.row, because) for place in self.places)
 
     def is_untouched(self, scene: Scene) -> bool:
         """Whether nobody has written to the projection, or meant to."""

@@ -13,19 +13,13 @@ from functools import partial
 import pytest
 from cassandra.util import uuid_from_time
 
+from tests.stack.poison import ABSURD, DATES, TOMBSTONES, bury, dates, event
 from tests.stack.scenes import Place, Scene, cells, now_us
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
 
 TRUTH = "imapuidtable"
-DATES = {
-    "31-Dec-9999 23:59:59 -1200": 253_402_343_999_000,
-    "01-Jan-0001 00:00:00 in Java": -62_135_769_600_000,
-}
-ABSURD = 2**63 - 1
-TOMBSTONES, A_ROW = 101_000, 500
-"""More than a node reads: 100,000 (`tombstone_failure_threshold`)."""
 
 
 @dataclass
@@ -71,22 +65,17 @@ def planted(scene: Scene) -> Planted:
 
 
 def emptied_mailbox(scene: Scene) -> uuid.UUID:
-    """A mailbox with so many tombstones, made without an event: elements taken from user flags.
+    """A mailbox with too many tombstones, made without an event.
 
     The agent learns some time after the node that a table is captured no more, or again. Until it
     has passed all of these rows, capture stays off; a row each time tells how far it has come.
     """
-    mailbox, table = uuid.uuid1(), f"{scene.keyspace}.messageidtable"
-    take = scene.session.prepare(
-        f"UPDATE {table} SET userflags = userflags - ? WHERE mailboxid = ? AND uid = ?"
-    )
-    flags = {f"flag {number}" for number in range(A_ROW)}
-    scene.execute(f"ALTER TABLE {table} WITH cdc = false")
+    mailbox = uuid.uuid1()
+    scene.execute("ALTER TABLE $projection WITH cdc = false")
     until("the agent passes the table over", partial(_is_passed_over, scene))
-    for uid in range(1, TOMBSTONES // A_ROW + 1):
-        scene.session.execute(take, (flags, mailbox, uid))
+    bury(scene, "$projection", mailboxid=mailbox)
     _await_captured(scene, Place())
-    scene.execute(f"ALTER TABLE {table} WITH cdc = true")
+    scene.execute("ALTER TABLE $projection WITH cdc = true")
     return mailbox
 
 
@@ -110,26 +99,6 @@ def _has_event(scene: Scene, place: Place, table: str) -> bool:
     return any(table.encode() in (value or b"") for _, value in scene.events([place.mailboxid]))
 
 
-def event(scene: Scene, place: Place, ts_ms: int) -> tuple[bytes, bytes]:
-    """An insert of the truth, captured at this time."""
-    source = {"ts_us": now_us(), "keyspace": scene.keyspace, "table": TRUTH}
-    value = {"ts_ms": ts_ms, "op": "i", "source": source, "after": {}}
-    value["mark"] = str(place.messageid)  # a dead letter tells no key
-    ids = {name: each if name == "uid" else str(each) for name, each in place.ids.items()}
-    return json.dumps(ids).encode(), json.dumps(value).encode()
-
-
-def dates(scene: Scene, place: Place) -> tuple[int, int] | None:
-    """Both dates that are listed, as numbers: this test's own driver could not read them."""
-    read = "blobAsBigint(timestampAsBlob({0})) AS {0}".format
-    row = scene.execute(
-        f"SELECT {read('internaldate')}, {read('save_date')} FROM $projection"
-        " WHERE mailboxid = %s AND uid = %s",
-        *place.row,
-    ).one()
-    return None if row is None else (row.internaldate, row.save_date)
-
-
 @pytest.mark.parametrize("name", DATES)
 @pytest.mark.parametrize("kind", ["missing_row", "differing_cells"])
 def test_a_row_with_such_a_date_is_added_and_a_cell_corrected(
@@ -142,16 +111,7 @@ def test_a_row_with_such_a_date_is_added_and_a_cell_corrected(
 
 
 def test_an_event_with_an_absurd_time_wakes_its_key(scene: Scene, planted: Planted) -> None:
-    place = planted.strange
-
-    def remembered() -> bool:
-        rows = scene.session.execute(
-            f"SELECT messageid FROM {scene.own}.lineage_by_row WHERE mailboxid = %s AND uid = %s",
-            place.row,
-        )
-        return place.messageid in {row.messageid for row in rows}
-
-    until("its key is remembered", remembered)
+    until("its key is remembered", partial(scene.is_known, planted.strange))
 
 
 def test_an_id_that_is_not_time_based_is_a_dead_letter(scene: Scene, planted: Planted) -> None:

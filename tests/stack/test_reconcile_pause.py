@@ -11,6 +11,7 @@ pytestmark = pytest.mark.stack
 
 MANY = 300
 """Missing rows: more than are written in the time that a command takes."""
+HELD = "held: paused by alice: a look"
 AT_MOST = 2.0
 """Seconds after the command has returned: from then on nothing is sent."""
 
@@ -40,7 +41,7 @@ def test_in_the_middle_of_a_slice_writing_stops_and_goes_on_when_it_is_resumed(
     left = [place for place in places if place not in done]
     late = Place()
     scene.write_truth(late, cells())
-    until("what is found is held", lambda: held(scene, late))
+    until("what is found is held", lambda: scene.is_held(late.row, HELD))
     assert repaired(scene, places) == done
     told = scene.command("status").stdout
     assert "PAUSED: repairs of all are paused by alice: a look" in told
@@ -54,23 +55,13 @@ def test_in_the_middle_of_a_slice_writing_stops_and_goes_on_when_it_is_resumed(
     assert "by bob: it was nothing" in scene.command("pause", "--list").stdout
 
 
-def held(scene: Scene, place: Place) -> bool:
-    found = scene.findings(place.row)
-    return any(
-        each["state"] == "held" and "held: paused by alice: a look" in each["message"]
-        for each in found
-    )
-
-
 def test_removals_alone_can_be_paused(scene: Scene) -> None:
-    assert (
-        scene.command("pause", "removals", "--reason", "a look", "--who", "alice").returncode == 0
-    )
+    scene.succeed("pause", "removals", "--reason", "a look", "--who", "alice")
     orphan, missing = Place(), Place()
     scene.leave_behind(orphan)
     scene.write_truth(missing, cells())
     scene.await_verified(missing.row)
-    until("the orphan is held", lambda: held(scene, orphan))
+    until("the orphan is held", lambda: scene.is_held(orphan.row, HELD))
     assert not scene.lacks(orphan.row)
     scene.succeed("resume", "removals")
     scene.await_verified(orphan.row)

@@ -32,28 +32,19 @@ class Theirs:
     def user(self) -> str:
         return self.box.user
 
-    def lose_a_row(self) -> Place:
+    def lose_a_row(self) -> None:
         """A message that its projection lacks; it is counted."""
         place = Place(mailboxid=self.box.mailboxid, uid=100 + len(self.missing))
         self.scene.write_truth(place, cells(flagseen=True))
         self.box.add(1, 0)
         self.missing.append(place)
-        return place
-
-    def held(self, place: Place) -> bool:
-        """Whether a row of theirs is held outside the pilot, and the finding says which."""
-        found = self.scene.findings(place.row)
-        return any(
-            each["state"] == "held" and f"held: {OUTSIDE}" in each["message"] for each in found
-        )
 
     def counter_held(self) -> bool:
         return any(OUTSIDE in str(each["message"]) for each in self.box.findings())
 
 
 def pilot(scene: Scene, *words: str) -> str:
-    answer = scene.succeed("pilot", *words, *WHO)
-    return answer.stdout
+    return scene.succeed("pilot", *words, *WHO).stdout
 
 
 def test_what_a_pilot_names_is_repaired_and_all_else_is_held_until_it_is_widened_or_ends(
@@ -70,7 +61,7 @@ def test_what_a_pilot_names_is_repaired_and_all_else_is_held_until_it_is_widened
         each.box.add(2, 2)
     scene.await_verified(bobs.missing[0].row)
     until("his counter is right", lambda: bobs.box.counters() == (4, 1))
-    until("her row is held", lambda: anns.held(anns.missing[0]))
+    until("her row is held", lambda: scene.is_held(anns.missing[0].row, f"held: {OUTSIDE}"))
     until("her counter is held", anns.counter_held)
     assert scene.lacks(anns.missing[0].row)
     assert anns.box.counters() == (6, 3)
@@ -79,7 +70,7 @@ def test_what_a_pilot_names_is_repaired_and_all_else_is_held_until_it_is_widened
     pilot(scene, "--user", anns.user, "--system", "messages")
     scene.await_verified(anns.missing[0].row)
     bobs.lose_a_row()
-    until("now his is held", lambda: bobs.held(bobs.missing[1]))
+    until("now his is held", lambda: scene.is_held(bobs.missing[1].row, f"held: {OUTSIDE}"))
     assert anns.box.counters() == (6, 3), "counters are none of the pilot's systems"
 
     assert "reconcile pilot --end" in scene.command("resume").stdout

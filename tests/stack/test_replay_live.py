@@ -9,33 +9,28 @@ import struct
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from checkpoints.bookmarks import flat
-from checkpoints.cassandra import CassandraBookmarks, Store
 from deploy.comparison.full_comparison import message_differences
 from deploy.comparison.snapshot import read_whole
-from streaming.settings import load
-from streaming.topics import Watcher
 from tests.stack.conftest import Scenes
 from tests.stack.pasts import (
     QUIET,
     Users,
     is_marked,
     mark_deleted,
+    pass_over,
     places,
     repaired,
     settled,
 )
+from tests.stack.poison import ABSURD, event
 from tests.stack.scenes import Answer, Place, Scene, cells, now_us
 from tests.stack.streams import until
-from tests.stack.test_poison import ABSURD, event
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
 
@@ -48,11 +43,8 @@ DELAY = 10
 @pytest.fixture(scope="module")
 def live(scenes: Scenes) -> Iterator[Scene]:
     """A stream that looks at nothing again by itself."""
-    changes: dict[str, dict[str, Any]] = {
-        "stream": {"delay": DELAY},
-        "repair": {"recheck_interval": 600, "projections": ["messages", "deleted_uids"]},
-    }
-    yield from scenes(changes)
+    repair = {"recheck_interval": 600, "projections": ["messages", "deleted_uids"]}
+    yield from scenes({"stream": {"delay": DELAY}, "repair": repair})
 
 
 def hour_ago() -> str:
@@ -189,11 +181,7 @@ def incident(live: Scene) -> dict[str, list[Place]]:
     with stopped(live):
         damage(live, wrong)
         until("Kafka has their events", partial(has_events, live, wrong))
-        settings, newest = load(live.stream.config, {}), settled(live)
-        with closing(Watcher(settings.kafka)) as watcher:
-            ends = flat(watcher.end_offsets({topic for topic, _ in newest.settled}))
-        passed = replace(newest, settled=ends, heard={})
-        CassandraBookmarks(Store(live.session, live.own)).record(passed)
+        pass_over(live)
     return wrong
 
 
@@ -206,10 +194,8 @@ def damage(scene: Scene, wrong: dict[str, list[Place]]) -> None:
     for place in wrong["expunged"]:
         scene.delete_truth(place)
     for place in wrong["unmarked"]:
-        scene.execute(
-            f"DELETE FROM {scene.keyspace}.messagedeleted WHERE mailboxid = %s AND uid = %s",
-            *place.row,
-        )
+        unmark = "DELETE FROM $mail.messagedeleted WHERE mailboxid = %s AND uid = %s"
+        scene.execute(unmark, *place.row)
     for place in wrong["marked"]:
         mark_deleted(scene, place)
 

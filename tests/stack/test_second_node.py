@@ -95,11 +95,6 @@ def owner(session: Session, scene: Scene, place: Place) -> str:
     return str(host.address)
 
 
-def counts(box: Counted, right: tuple[int, int]) -> bool:
-    """Whether its counters say so."""
-    return box.counters() == right
-
-
 def test_what_was_lost_while_it_joined_is_repaired(live: Scene, lost: list[Place]) -> None:
     for place in lost:
         until("a row that was lost meanwhile is there", partial(live.agrees, place))
@@ -117,7 +112,7 @@ def test_rows_and_counters_of_both_nodes_are_repaired(live: Scene, own_session: 
     for place in places:
         until("a row of either node is there", partial(live.agrees, place))
     for box in boxes:
-        until("a counter of either node is exact", partial(counts, box, (2, 1)))
+        box.await_counters((2, 1))
 
 
 @pytest.mark.usefixtures("lost")
@@ -130,7 +125,7 @@ def test_while_its_agent_is_silent_no_counter_is_judged(live: Scene, node: Secon
     until("its silence lasts", lambda: max(delays(live).values()) > 2 * SILENT)
     assert box.counters() is None
     node.agent.resume()
-    until("the counter is exact", lambda: box.counters() == (2, 1))
+    box.await_counters((2, 1))
     assert live.metric("reconciler_lost_spans_total") == 0
 
 
@@ -142,5 +137,5 @@ def test_when_it_has_left_the_first_node_goes_on_alone(live: Scene, node: Second
     until("a row that it had is repaired", partial(live.agrees, place))
     until("its canaries are not waited for", lambda: live.stream.said("is gone: its canaries"))
     box.touch()
-    until("the counter is exact", partial(counts, box, (2, 1)))
+    box.await_counters((2, 1))
     assert live.metric("reconciler_lost_spans_total") == 0

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -12,7 +13,7 @@ from kafka import KafkaProducer
 
 from tests.processes import CpuWatch, pids_of
 from tests.stack.conftest import Scenes
-from tests.stack.scenes import KeyAndValue, Place, Scene, cells, now_us
+from tests.stack.scenes import LARGEST, KeyAndValue, Place, Scene, cells, now_us
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="loads")]
@@ -30,8 +31,7 @@ MIB_MORE = 60.0
 @pytest.fixture(scope="module")
 def patient(scenes: Scenes) -> Iterator[Scene]:
     """A stream with a delay in which half a million records can be read."""
-    times = {"stream": {"delay": DELAY, "window": WINDOW}}
-    yield from scenes(times)
+    yield from scenes({"stream": {"delay": DELAY, "window": WINDOW}})
 
 
 def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> None:
@@ -80,9 +80,9 @@ def flood(scene: Scene, records: int, work: Sequence[Callable[[], None]] = ()) -
         bootstrap_servers=scene.stack.bootstrap_servers,
         linger_ms=50,
         batch_size=262_144,
-        max_request_size=8 * 1024 * 1024,
+        max_request_size=LARGEST,
     )
-    try:
+    with closing(producer):
         done = 0
         for number in range(records):
             key, value = _event_of(scene.keyspace)
@@ -91,8 +91,6 @@ def flood(scene: Scene, records: int, work: Sequence[Callable[[], None]] = ()) -
                 work[done]()
                 done += 1
         producer.flush()
-    finally:
-        producer.close()
 
 
 def _event_of(keyspace: str) -> KeyAndValue:
@@ -100,8 +98,7 @@ def _event_of(keyspace: str) -> KeyAndValue:
     place, now = Place(), now_us()
     source = {"ts_us": now, "keyspace": keyspace, "table": "imapuidtable"}
     value = {"ts_ms": now // 1000, "op": "u", "source": source, "after": {}}
-    ids = {name: each if name == "uid" else str(each) for name, each in place.ids.items()}
-    return json.dumps(ids).encode(), json.dumps(value).encode()
+    return place.event_key, json.dumps(value).encode()
 
 
 def stand_still(scene: Scene, seconds: float) -> None:

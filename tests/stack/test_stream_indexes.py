@@ -13,106 +13,18 @@ from itertools import chain
 
 import pytest
 
-from checkpoints.cassandra import CassandraJournal, Store
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.writes import DeleteRow
 from reconcilers.rows.finding import Finding
 from reconcilers.words.model import Slot
-from tests.stack.scenes import Cells, Place, Scene, cells, now_us
+from tests.stack.indexes import KEY_ONLY, Applicable, Index, add_flag, flags_in_use
+from tests.stack.pasts import QUIET
+from tests.stack.scenes import Place, Scene, cells, now_us
 from tests.stack.streams import DELAY, until
 
 pytestmark = pytest.mark.stack
 
-KEY_ONLY = {
-    "deleted_uids": ("messagedeleted", "uid", {"flagdeleted": True}, {"flagdeleted": False}),
-    "unseen_uids": ("firstunseen", "uid", {"flagseen": False}, {"flagseen": True}),
-    "recent_uids": (
-        "mailboxrecents",
-        "recent_mesage_uid",
-        {"flagrecent": True},
-        {"flagrecent": False},
-    ),
-}
-"""Table, its column of UIDs, flags of a message that belongs there, flags of one that does not."""
 TEN_MINUTES_US = 600_000_000
-QUIET = {"flagseen": True, "userflags": set()}
-"""Flags of a message that no index knows."""
-
-
-@dataclass(frozen=True)
-class Index:
-    """One key-only table, by hand."""
-
-    scene: Scene
-    name: str
-
-    @property
-    def belonging(self) -> Cells:
-        return KEY_ONLY[self.name][2]
-
-    @property
-    def strange(self) -> Cells:
-        return KEY_ONLY[self.name][3]
-
-    def add(self, place: Place, at: int | None = None) -> None:
-        table, column, _, _ = KEY_ONLY[self.name]
-        using = f"USING TIMESTAMP {at}" if at is not None else ""
-        self.scene.session.execute(
-            f"INSERT INTO {self.scene.keyspace}.{table} (mailboxid, {column})"
-            f" VALUES (%s, %s) {using}",
-            place.row,
-        )
-
-    def has(self, place: Place) -> bool:
-        table, column, _, _ = KEY_ONLY[self.name]
-        found = self.scene.session.execute(
-            f"SELECT * FROM {self.scene.keyspace}.{table} WHERE mailboxid = %s AND {column} = %s",
-            place.row,
-        )
-        return found.one() is not None
-
-    def says(self, place: Place, belongs: object) -> bool:
-        return self.has(place) is belongs
-
-    def clear(self, place: Place) -> None:
-        """A user takes the flag away, on both sides."""
-        self.scene.write_both(place, cells(**{**QUIET, **self.strange}))
-
-
-class Applicable(Index):
-    """The flags in use: one row for the whole mailbox, of which a flag is looked for."""
-
-    @property
-    def belonging(self) -> Cells:
-        return {"userflags": {"work"}}
-
-    @property
-    def strange(self) -> Cells:
-        return {"userflags": set()}
-
-    def add(self, place: Place, at: int | None = None) -> None:
-        assert at is None
-        self.scene.session.execute(
-            f"UPDATE {self.scene.keyspace}.applicableflag SET userflags = userflags + {{'work'}}"
-            " WHERE mailboxid = %s",
-            (place.mailboxid,),
-        )
-
-    def has(self, place: Place) -> bool:
-        query = f"SELECT userflags FROM {self.scene.keyspace}.applicableflag WHERE mailboxid = %s"
-        row = self.scene.session.execute(query, (place.mailboxid,)).one()
-        return row is not None and "work" in (row.userflags or ())
-
-    def clear(self, place: Place) -> None:
-        less = "SET userflags = userflags - {'work'}, modseq = 8"
-        self.scene.execute(
-            f"UPDATE $truth {less} WHERE messageid = %s AND mailboxid = %s AND uid = %s",
-            place.messageid,
-            *place.row,
-        )
-        self.scene.execute(
-            f"UPDATE $projection {less} WHERE mailboxid = %s AND uid = %s", *place.row
-        )
 
 
 def index_of(scene: Scene, name: str) -> Index:
@@ -237,11 +149,7 @@ def planted(indexed_scene: Scene) -> Planted:
     young = {name: Place() for name in KEY_ONLY}
     deleted = {name: Place() for name in KEY_ONLY}
     flagged, unlisted = Place(), Place()
-    indexed_scene.session.execute(
-        f"UPDATE {indexed_scene.keyspace}.applicableflag SET userflags = userflags + {{'old'}}"
-        " WHERE mailboxid = %s",
-        (flagged.mailboxid,),
-    )
+    add_flag(indexed_scene, flagged, "old")
     write_message(indexed_scene, flagged, userflags={"new", "other"})
     indexed_scene.write_truth(unlisted, cells(**QUIET, flagdeleted=True))
     dropped = {
@@ -277,9 +185,7 @@ def plant(scene: Scene, name: str, case: ConfirmedSuspect) -> Expected:
 def drop_partition(index: Index, place: Place) -> None:
     """As the mail server does when a mailbox is deleted."""
     table = KEY_ONLY[index.name][0]
-    index.scene.session.execute(
-        f"DELETE FROM {index.scene.keyspace}.{table} WHERE mailboxid = %s", (place.mailboxid,)
-    )
+    index.scene.execute(f"DELETE FROM $mail.{table} WHERE mailboxid = %s", place.mailboxid)
 
 
 def delete_mailbox(index: Index, place: Place) -> None:
@@ -311,9 +217,7 @@ def test_what_a_user_writes_within_the_delay_survives(
 ) -> None:
     """Its row and the truth's disagree for a moment: the row's own time is newer than C - D."""
     index, place = Index(indexed_scene, name), planted.young[name]
-    journal = CassandraJournal(
-        Store(indexed_scene.session, indexed_scene.own), scope=indexed_scene.keyspace
-    )
+    journal = indexed_scene.journal
 
     def tried() -> list[Finding]:
         slot = Slot(*place.row)
@@ -351,14 +255,7 @@ def test_a_flag_in_use_is_added_and_none_is_taken_away(
     indexed_scene: Scene, planted: Planted
 ) -> None:
     place = planted.flagged
-
-    def applicable() -> set[str]:
-        row = indexed_scene.session.execute(
-            f"SELECT userflags FROM {indexed_scene.keyspace}.applicableflag WHERE mailboxid = %s",
-            (place.mailboxid,),
-        ).one()
-        return set(row.userflags or ()) if row else set()
-
+    applicable = partial(flags_in_use, indexed_scene, place)
     until("the flags are applicable", lambda: applicable() == {"old", "new", "other"})
     indexed_scene.await_verified(place.row)
     assert applicable() == {"old", "new", "other"}

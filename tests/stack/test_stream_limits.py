@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from cassandra.concurrent import execute_concurrent_with_args
 
 from tests.stack.scenes import Place, Scene, cells, mailbox
 from tests.stack.streams import until
@@ -53,21 +52,14 @@ def examined(scene: Scene, places: list[Place]) -> None:
 
 def delete_from_the_truth(scene: Scene, places: list[Place]) -> None:
     """As the mail server expunges; its deletes in the projection are all lost."""
-    query = scene.session.prepare(
-        f"DELETE FROM {scene.keyspace}.imapuidtable WHERE messageid = ? AND mailboxid = ?"
-    )
-    execute_concurrent_with_args(
-        scene.session, query, [(place.messageid, place.mailboxid) for place in places]
-    )
+    ids = [(place.messageid, place.mailboxid) for place in places]
+    scene.execute_many("DELETE FROM $truth WHERE messageid = ? AND mailboxid = ?", ids)
 
 
 def touch(scene: Scene, places: list[Place]) -> None:
     """A user opens these messages: an event for each."""
-    query = scene.session.prepare(
-        f"UPDATE {scene.keyspace}.messageidtable SET flagseen = true"
-        " WHERE mailboxid = ? AND uid = ?"
-    )
-    execute_concurrent_with_args(scene.session, query, [place.row for place in places])
+    open_it = "UPDATE $projection SET flagseen = true WHERE mailboxid = ? AND uid = ?"
+    scene.execute_many(open_it, [place.row for place in places])
 
 
 def left(scene: Scene, places: list[Place]) -> list[Place]:
@@ -116,13 +108,9 @@ def test_while_it_is_open_other_repairs_go_on_and_removals_do_not(
     scene.leave_behind(orphan)
     scene.write_truth(missing, cells())
     scene.await_verified(missing.row)
-    until("the orphan is held", lambda: held(scene, orphan))
+    held = until("the orphan is held", lambda: scene.findings(orphan.row, state="held"))
     assert not scene.lacks(orphan.row)
-    assert "breaker removals" in held(scene, orphan)[0]["message"]
-
-
-def held(scene: Scene, place: Place) -> list[dict[str, str]]:
-    return [each for each in scene.findings(place.row) if each["state"] == "held"]
+    assert "breaker removals" in held[0]["message"]
 
 
 def test_resume_lets_the_held_removals_go_and_a_large_mailbox_still_waits(
@@ -149,7 +137,7 @@ def test_of_a_truth_that_was_emptied_without_deletes_nothing_is_removed(
 ) -> None:
     places = many_mailboxes()
     examined(scene, places)
-    scene.session.execute(f"TRUNCATE {scene.keyspace}.imapuidtable")
+    scene.execute("TRUNCATE $truth")
     touch(scene, places)
     for place in places:
         scene.reported(place.row, "absent_without_delete")

@@ -14,7 +14,6 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.util import uuid_from_time
 
-from checkpoints.cassandra import CassandraJournal, Store
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.finding import State
 from reconcilers.words.model import Slot
@@ -110,12 +109,11 @@ def mail(switched: Scene, admin: tuple[str, ...], mail_keyspace: str) -> Mail:
 
 def await_looked_at_again(scene: Scene, *places: Place) -> None:
     """Until looks that a person asked for now have left the findings as they were."""
-    journal = CassandraJournal(Store(scene.session, scene.own), scope=scene.keyspace)
     slots = [Slot(*place.row) for place in places]
     look_again(scene, *places)
 
     def reported() -> bool:
-        found = journal.recall(MESSAGE, MESSAGE.listing.name, slots)
+        found = scene.journal.recall(MESSAGE, MESSAGE.listing.name, slots)
         return all(found[slot].state is State.REPORTED for slot in slots)
 
     until("each was looked at again", reported)

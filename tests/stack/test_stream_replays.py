@@ -72,12 +72,9 @@ def mailbag(scene: Scene) -> Mailbag:
 def test_a_consistent_keyspace_is_examined_and_not_written(scene: Scene, mailbag: Mailbag) -> None:
     scene.await_all_examined()
     assert_nothing_done(scene, mailbag)
+    query = "SELECT uid FROM $own.lineage_by_row WHERE mailboxid = %s"
     remembered = {
-        (mailbox, row.uid)
-        for mailbox in mailbag.mailboxes
-        for row in scene.session.execute(
-            f"SELECT uid FROM {scene.own}.lineage_by_row WHERE mailboxid = %s", (mailbox,)
-        )
+        (mailbox, row.uid) for mailbox in mailbag.mailboxes for row in scene.execute(query, mailbox)
     }
     assert remembered == mailbag.changed
 

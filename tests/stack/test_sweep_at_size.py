@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from cassandra.cluster import Session
-from cassandra.concurrent import execute_concurrent_with_args
 
 from deploy.comparison.full_comparison import message_differences
 from deploy.comparison.indexes import index_differences
@@ -28,7 +27,7 @@ from tests.endpoints import Running
 from tests.stack import pasts
 from tests.stack.mirror import Mirror
 from tests.stack.pasts import Damage, Users, a_scene_with_a_past, places, repaired, unresolved
-from tests.stack.scenes import Answer, Place, Scene, cells, create_topics
+from tests.stack.scenes import Answer, Place, Scene, cells, create_topics, insertion
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
@@ -90,14 +89,9 @@ def large(
 
 def fill_index(scene: Scene) -> None:
     """The deleted UIDs of all messages."""
-    rows = scene.session.execute(
-        f"SELECT mailboxid, uid, flagdeleted FROM {scene.keyspace}.messageidtable"
-    )
-    add = scene.session.prepare(
-        f"INSERT INTO {scene.keyspace}.messagedeleted (mailboxid, uid) VALUES (?, ?)"
-    )
+    rows = scene.execute("SELECT mailboxid, uid, flagdeleted FROM $projection")
     deleted = ((row.mailboxid, row.uid) for row in rows if row.flagdeleted)
-    execute_concurrent_with_args(scene.session, add, list(deleted))
+    scene.execute_many(insertion("$mail.messagedeleted", ("mailboxid", "uid")), deleted)
 
 
 @dataclass
@@ -116,9 +110,8 @@ def swept(large: Large, own_stack: Stack) -> Swept:
     with users.at_work():
         drop_events(large)
         lose_segments(large, own_stack)
-        large.proofs += (
-            scene.await_all_examined()
-        )  # the agent has caught up, and memory has begun anew
+        # now the agent has caught up, and memory has begun anew
+        large.proofs += scene.await_all_examined()
         large.young += places(OF_EACH)
         write_unheard(large, large.young)
         heard = {place.row for each in large.damage.values() for place in each.places}

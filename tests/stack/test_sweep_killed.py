@@ -6,11 +6,9 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pytest
 from cassandra.cluster import Session
@@ -18,6 +16,7 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraSweeps, Store
 from deploy.mailserver.filler import fill
 from tests.stack.conftest import Scenes
+from tests.stack.pasts import begin_sweep
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -51,21 +50,12 @@ class Swept:
         return self.done(table) > before
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "streaming.app", "sweep", *words]
-        return subprocess.Popen(
-            [*command, "--rate", str(RATE), "--config", str(self.scene.stream.config)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
+        return begin_sweep(self.scene, "--rate", str(RATE), *words)
 
 
 @pytest.fixture
 def swept(scenes: Scenes, cassandra: Session) -> Iterator[Swept]:
-    changes: dict[str, dict[str, Any]] = {"sweep": {"ranges": RANGES}}
-    for scene in scenes(changes):
+    for scene in scenes({"sweep": {"ranges": RANGES}}):
         scene.stream.stop()
         fill(cassandra, scene.keyspace, MESSAGES, MAILBOXES)
         for _ in range(LOST):

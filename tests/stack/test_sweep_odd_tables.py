@@ -21,9 +21,9 @@ from reconcilers.words.exit_codes import ExitCode
 from streaming.settings import load
 from tests.stack.conftest import Scenes
 from tests.stack.pasts import QUIET, places, unresolved
+from tests.stack.poison import DATES, TOMBSTONES, bury, dates
 from tests.stack.scenes import Answer, Cells, Place, Scene, cells
 from tests.stack.streams import until
-from tests.stack.test_poison import A_ROW, DATES, TOMBSTONES, dates
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
 
@@ -123,10 +123,10 @@ class Altered:
 
         Both have a column that is newer than this version, and each has one that the other lacks.
         """
-        self._alter("messageidtable", "DROP save_date", "DROP threadid", "ADD newer text")
-        self._alter("messageidtable", "ADD listed_only map<text, text>")
-        self._alter("imapuidtable", "DROP threadid", "ADD newer text")
-        self._alter("imapuidtable", "ADD truth_only map<text, text>")
+        self.alter("$projection", "DROP save_date", "DROP threadid", "ADD newer text")
+        self.alter("$projection", "ADD listed_only map<text, text>")
+        self.alter("$truth", "DROP threadid", "ADD newer text")
+        self.alter("$truth", "ADD truth_only map<text, text>")
         for place in (self.right, self.newer, self.missing, self.stale):
             self.scene.write_truth(place, self._cells("threadid"))
         for place in (self.right, self.newer, self.stale):
@@ -136,9 +136,9 @@ class Altered:
         self.scene.write_projection(self.stale, {"flagflagged": True})
         return self
 
-    def _alter(self, table: str, *changes: str) -> None:
+    def alter(self, table: str, *changes: str) -> None:
         for change in changes:
-            self.scene.session.execute(f"ALTER TABLE {self.scene.keyspace}.{table} {change}")
+            self.scene.execute(f"ALTER TABLE {table} {change}")
 
     @staticmethod
     def _cells(*lacking: str) -> Cells:
@@ -184,14 +184,12 @@ def test_a_newer_column_is_compared_and_one_that_a_table_lacks_is_not(altered: A
 
 
 def test_a_column_that_no_version_can_copy_is_told_in_a_line(altered: Altered) -> None:
-    scene = altered.scene
-    for table in ("imapuidtable", "messageidtable"):
-        scene.session.execute(f"ALTER TABLE {scene.keyspace}.{table} ADD both_have map<text, text>")
-    answer = scene.command("sweep")
-    for table in ("imapuidtable", "messageidtable"):
-        scene.session.execute(f"ALTER TABLE {scene.keyspace}.{table} DROP both_have")
-    assert answer.returncode == 2, answer.stdout + answer.stderr
-    assert "both_have is of type map<text, text>" in answer.stderr.strip().splitlines()[-1]
+    for table in ("$truth", "$projection"):
+        altered.alter(table, "ADD both_have map<text, text>")
+    told = altered.scene.refuse("sweep")
+    for table in ("$truth", "$projection"):
+        altered.alter(table, "DROP both_have")
+    assert "both_have is of type map<text, text>" in told
 
 
 # --- rows that cannot be read
@@ -221,23 +219,12 @@ class Poisoned:
             scene.write_truth(self.missing[name], dated)
             scene.write_both(self.differing[name], dated)
             scene.write_projection(self.differing[name], {"internaldate": date - 1})
-        bury(scene, "messageidtable", mailboxid=self.beside.mailboxid)
-        bury(scene, "imapuidtable", messageid=self.named.messageid, mailboxid=uuid.uuid1())
+        bury(scene, "$projection", mailboxid=self.beside.mailboxid)
+        bury(scene, "$truth", messageid=self.named.messageid, mailboxid=uuid.uuid1())
         scene.write_projection(self.named, {"messageid": self.named.messageid, **cells(**QUIET)})
         for place in (self.beside, *self.healthy):
             scene.write_truth(place, cells(**QUIET))
         return self
-
-
-def bury(scene: Scene, table: str, **partition: uuid.UUID) -> None:
-    """So many tombstones there: elements taken from user flags."""
-    where = " AND ".join(f"{name} = ?" for name in partition)
-    take = scene.session.prepare(
-        f"UPDATE {scene.keyspace}.{table} SET userflags = userflags - ? WHERE {where} AND uid = ?"
-    )
-    flags = {f"flag {number}" for number in range(A_ROW)}
-    for uid in range(1, TOMBSTONES // A_ROW + 1):
-        scene.session.execute(take, (flags, *partition.values(), uid))
 
 
 @pytest.fixture(scope="module")

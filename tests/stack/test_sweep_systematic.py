@@ -13,18 +13,16 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.concurrent import execute_concurrent_with_args
 
-from deploy.demo.old_mail import end_segment
 from deploy.mailserver.filler import fill
 from tests.stack.conftest import Scenes
+from tests.stack.pasts import uncaptured
 from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
 
 MESSAGES, MAILBOXES, OLD = 3_000, 20, 1_200
-TABLES = ("imapuidtable", "messageidtable")
 
 
 @dataclass
@@ -70,40 +68,29 @@ def upgraded(scenes: Scenes) -> Iterator[Upgraded]:
         "sweep": {"ranges": 16},
     }
     for scene in scenes(changes):
-        yield planted(scene)
-
-
-def captured(scene: Scene, on: str) -> None:
-    for table in TABLES:
-        scene.session.execute(f"ALTER TABLE {scene.keyspace}.{table} WITH cdc = {on}")
+        with uncaptured(scene):
+            made = planted(scene)
+        yield made
 
 
 def planted(scene: Scene) -> Upgraded:
-    captured(scene, "false")
-    until("memory has ended", lambda: scene.stream.said("changes may have been missed"))
     fill(scene.session, scene.keyspace, MESSAGES, MAILBOXES)
     rows = list(scene.execute("SELECT messageid, mailboxid, uid FROM $projection"))
     places = [Place(row.messageid, row.mailboxid, row.uid) for row in rows]
     made = Upgraded(scene, places[:OLD], Place(), Place(), places[OLD])
     thread = uuid.uuid1()
-    to_truth = scene.session.prepare(
-        f"UPDATE {scene.keyspace}.imapuidtable SET threadid = ?"
-        " WHERE messageid = ? AND mailboxid = ? AND uid = ?"
+    scene.execute_many(
+        "UPDATE $truth SET threadid = ? WHERE messageid = ? AND mailboxid = ? AND uid = ?",
+        [(thread, place.messageid, *place.row) for place in places],
     )
-    to_listing = scene.session.prepare(
-        f"UPDATE {scene.keyspace}.messageidtable SET threadid = ? WHERE mailboxid = ? AND uid = ?"
+    scene.execute_many(
+        "UPDATE $projection SET threadid = ? WHERE mailboxid = ? AND uid = ?",
+        [(None if at <= OLD else thread, *each.row) for at, each in enumerate(places)],
     )
-    all_of_them = [(thread, place.messageid, *place.row) for place in places]
-    execute_concurrent_with_args(scene.session, to_truth, all_of_them)
-    listed = [(None if at <= OLD else thread, *each.row) for at, each in enumerate(places)]
-    execute_concurrent_with_args(scene.session, to_listing, listed)
     scene.write_truth(made.missing, cells())
     scene.write_both(made.stale, cells())
     for place in (made.stale, made.both):
         scene.write_projection(place, {"flagdeleted": True, "modseq": 0})  # as no row has it
-    end_segment(scene.session)  # the agent would send what stands in an open one
-    captured(scene, "true")
-    until("memory has begun anew", lambda: scene.stream.said("lineage has begun:"))
     return made
 
 

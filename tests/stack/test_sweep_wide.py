@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,13 +19,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.metadata import Murmur3Token
 
 from tests.processes import CpuWatch
 from tests.stack.conftest import Scenes
-from tests.stack.pasts import QUIET, swept
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.pasts import QUIET, begin_sweep, swept
+from tests.stack.scenes import Place, Scene, cells, insertion
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
@@ -73,14 +71,9 @@ class Wide:
 
     def _write(self, places: list[Place]) -> None:
         values = {name: value for name, value in cells(**QUIET).items() if name != "userflags"}
-        names = ", ".join(("messageid", "mailboxid", "uid", *values))
-        marks = ", ".join("?" for _ in range(3 + len(values)))
         rows = [(*place.ids.values(), *values.values()) for place in places]
-        for table in TABLES:
-            insert = self.scene.session.prepare(
-                f"INSERT INTO {self.scene.keyspace}.{table} ({names}) VALUES ({marks})"
-            )
-            execute_concurrent_with_args(self.scene.session, insert, rows)
+        for table in ("$truth", "$projection"):
+            self.scene.execute_many(insertion(table, [*places[0].ids, *values]), rows)
 
     def wrong(self) -> list[Place]:
         """Those that are still wrong."""
@@ -145,15 +138,7 @@ class Sweep:
 @contextmanager
 def sweep(wide: Wide, *words: str) -> Iterator[Sweep]:
     """Begun; killed with -9 at the end of the block, if it is there still."""
-    config = ("--config", str(wide.scene.stream.config))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streaming.app", "sweep", *words, *config],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    process = begin_sweep(wide.scene, *words)
     with process, CpuWatch({}, process.pid) as watch:
         try:
             yield Sweep(process, watch)

@@ -11,10 +11,9 @@ from cassandra.cluster import Session
 
 from tests.builders.newer_james import add_newer_quotas
 from tests.stack.conftest import LATEST, TALLIES, Scenes
-from tests.stack.counted import SIZE, Counted
+from tests.stack.counted import SIZE, Counted, Newer
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
-from tests.stack.test_newer_quota import Newer
 
 pytestmark = pytest.mark.stack
 
@@ -49,8 +48,7 @@ def just_migrated(session: Session, keyspace: str) -> None:
 
 @pytest.fixture(scope="module")
 def both_scene(scenes: Scenes) -> Iterator[Scene]:
-    changes = {"stream": {"delay": LATEST}, "tally": TALLIES}
-    yield from scenes(changes, prepared=just_migrated)
+    yield from scenes({"stream": {"delay": LATEST}, "tally": TALLIES}, prepared=just_migrated)
 
 
 def wrong(box: Counted) -> Counted:
@@ -65,7 +63,7 @@ def becomes_right(box: Counted) -> None:
 
 
 def newer_rows(scene: Scene) -> set[tuple[str, str, int]]:
-    rows = scene.session.execute(f"SELECT * FROM {scene.keyspace}.quotacurrentvalue")
+    rows = scene.execute("SELECT * FROM $mail.quotacurrentvalue")
     of_mail = (row for row in rows if row.quotacomponent == "MAILBOX")
     return {(row.identifier, row.quotatype, row.currentvalue) for row in of_mail}
 
@@ -74,7 +72,7 @@ def written_until_kept(scene: Scene, update: str, table: str) -> None:
     """James goes on writing it until the stream has seen it."""
 
     def is_seen() -> bool:
-        scene.session.execute(f"UPDATE {scene.keyspace}.{update}")
+        scene.execute(f"UPDATE $mail.{update}")
         return bool(scene.stream.said(f"is kept in {table}"))
 
     until(f"the stream keeps {table}", is_seen)

@@ -6,20 +6,19 @@ A key that was undone is on hold: it is seen to differ, and repaired only when i
 import json
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import pytest
 
 from tests.stack.counted import Counted
+from tests.stack.indexes import Index
+from tests.stack.pasts import QUIET
 from tests.stack.scenes import Answer, Cells, Place, Scene, cells
 from tests.stack.streams import until
-from tests.stack.test_stream_indexes import QUIET, Index
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
 
 WHO = ("--who", "ana", "--reason", "a test")
 HELD = "held: on hold by ana: a test"
-SEEN = {"flagseen": True, "userflags": set()}
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Repaired:
     before: dict[Place, Cells | None] = field(default_factory=dict)
 
     def plant(self, scene: Scene) -> None:
-        scene.write_truth(self.added, cells(**SEEN, modseq=9))
+        scene.write_truth(self.added, cells(**QUIET, modseq=9))
         scene.write_truth(self.corrected, cells(flagseen=True, userflags={"kept", "new"}))
         wrong = {"messageid": self.corrected.messageid, **cells(userflags={"kept", "stale"})}
         scene.write_projection(self.corrected, {**wrong, "modseq": 5, "headercontent": None})
@@ -62,12 +61,8 @@ def deleted_uids(scene: Scene) -> Index:
     return Index(scene, "deleted_uids")
 
 
-def of(scene: Scene, place: Place, projection: str) -> list[dict[str, Any]]:
-    return [each for each in scene.findings(place.row) if each["projection"] == projection]
-
-
 def ended(scene: Scene, place: Place, projection: str, times: int = 1) -> bool:
-    found = of(scene, place, projection)
+    found = scene.findings(place.row, projection=projection)
     return len([each for each in found if str(each["message"]).startswith("verified: ")]) >= times
 
 
@@ -91,13 +86,7 @@ def release(scene: Scene, place: Place) -> None:
 
 def await_held(scene: Scene, place: Place, projection: str = "messages") -> None:
     """Until the stream has seen that it differs, and why it leaves it alone."""
-    until(
-        f"{place} is held",
-        lambda: any(
-            each["state"] == "held" and HELD in each["message"]
-            for each in of(scene, place, projection)
-        ),
-    )
+    until(f"{place} is held", lambda: scene.is_held(place.row, HELD, projection=projection))
 
 
 @pytest.fixture(scope="module")
@@ -171,10 +160,8 @@ def test_what_a_user_has_changed_since_is_not_undone(
     assert "flagseen" in answer.stdout
     assert "changed since the repair" in answer.stdout
     assert scene.write_times(place.row) == before
-    assert (
-        "no findings"
-        in scene.command("findings", "--on-hold", "--mailbox", str(place.mailboxid)).stdout
-    )
+    listed = scene.command("findings", "--on-hold", "--mailbox", str(place.mailboxid))
+    assert "no findings" in listed.stdout
 
 
 def test_a_row_that_a_user_has_written_again_stays_as_it_is(
