@@ -12,7 +12,7 @@ from deploy.mailserver.filler import fill
 from tests.bench.backlog import CHANGES, MAILBOXES, bench_settings, records, wait_until_captured
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
-from tests.stack.conftest import TALLIES, a_scene
+from tests.stack.conftest import TALLIES, Scenes
 from tests.stack.scenes import Scene, begin_at_the_end
 
 TIMES = {"delay": 3, "window": 1}
@@ -23,8 +23,8 @@ def counted_scene(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Scene]:
     """A stream that keeps counters and quotas, as quickly as a quiet machine lets it."""
-    changes = {"tally": {**TALLIES, "max_update_lag": 2}}
-    yield from a_scene(running, cassandra, tmp_path_factory, changes)
+    scenes = Scenes(running, cassandra, tmp_path_factory)
+    yield from scenes({"tally": {**TALLIES, "max_update_lag": 2}})
 
 
 CACHES = ("file_cache_size", "key_cache_size")

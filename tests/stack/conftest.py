@@ -13,16 +13,18 @@ from typing import Any, TypeVar
 import pytest
 from cassandra.cluster import Session
 
-from deploy import wake_tables
-from deploy.embedded import Stack, Wanted
+from deploy.embedded import ADMIN, Stack
 from deploy.embedded.spec import CassandraRelease
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
 from tests.endpoints import Endpoints, Running
+from tests.stack.embedded import wanted
+from tests.stack.guarded import session_of
 from tests.stack.pasts import a_scene_with_a_past
 from tests.stack.reconnecting import reconnecting
 from tests.stack.rounds import Ground, ground
 from tests.stack.scenes import Scene, begin_at_the_end
+from tests.stack.second_node import SecondNode, second_node
 from tests.stack.skewed import SKEWED
 from tests.stack.streams import Stream, write_settings
 from tests.stack.watched import Restarted, Watched, watched
@@ -55,9 +57,23 @@ class Scenes:
         stream_of: Callable[[Path], Stream] = Stream,
         prepared: Callable[[Session, str], None] = _as_made,
     ) -> Iterator[Scene]:
-        """One with these settings, see `a_scene`."""
-        made = (self.running, self.session, self.folders)
-        yield from a_scene(*made, changes, stream_of, prepared)
+        """One with these settings, beside the defaults of tests, until the fixture's end.
+
+        Its keyspace is ``prepared`` before it starts.
+        """
+        stack, name = self.running.endpoints, uuid.uuid4().hex[:8]
+        keyspace, own = f"scene_{name}", f"scene_{name}_own"
+        make_mail_tables(self.running, self.session, keyspace)
+        prepared(self.session, keyspace)
+        file = self.folders.mktemp("scene") / "reconcile.toml"
+        config = write_settings(file, stack, keyspace, own, changes)
+        begin_at_the_end(self.session, config)
+        with stream_of(config) as stream:
+            stream.wait_until_watching()
+            yield Scene(self.session, stack, keyspace, own, stream)
+            assert stream.stop() == 0
+        for each in (keyspace, own):
+            self.session.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
     def over(self, plant: Callable[[Scene], Planted], changes: Changes) -> Iterator[Planted]:
         """What was planted before a stream began, see `a_scene_with_a_past`."""
@@ -81,23 +97,19 @@ def scene(scenes: Scenes) -> Iterator[Scene]:
 
     What it reported is not looked at again by itself, so that metrics count the tests' keys only.
     """
-    changes = {"repair": {"recheck_interval": 600}}
-    yield from scenes(changes)
+    yield from scenes({"repair": {"recheck_interval": 600}})
 
 
 @pytest.fixture(scope="module")
 def indexed_scene(scenes: Scenes) -> Iterator[Scene]:
     """Another stream, which keeps the index tables too."""
-    names = [each.name for each in MESSAGE_PROJECTIONS]
-    changes = {"repair": {"projections": names}}
-    yield from scenes(changes)
+    yield from scenes({"repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]}})
 
 
 @pytest.fixture(scope="module")
 def counted_scene(scenes: Scenes) -> Iterator[Scene]:
     """Another stream, which keeps counters and quotas too."""
-    changes = {"stream": {"delay": LATEST}, "tally": TALLIES}
-    yield from scenes(changes)
+    yield from scenes({"stream": {"delay": LATEST}, "tally": TALLIES})
 
 
 LATEST = 5
@@ -141,9 +153,7 @@ def patient_scene(scenes: Scenes) -> Iterator[Scene]:
 
     Its batches start more often than its windows close.
     """
-    changes: dict[str, dict[str, float]]
-    changes = {"repair": {"recheck_interval": 30}, "stream": {"trigger": 0.5}}
-    yield from scenes(changes)
+    yield from scenes({"repair": {"recheck_interval": 30}, "stream": {"trigger": 0.5}})
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +161,7 @@ def own_stack(
     release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
     """A stack of the module's own, whose servers it may stop, and add others to."""
-    wanted = Wanted(release=release, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
-    with Stack(tmp_path_factory.mktemp("own"), wanted) as started:
+    with Stack(tmp_path_factory.mktemp("own"), wanted(release=release)) as started:
         yield started
 
 
@@ -167,6 +176,35 @@ def own_session(own_stack: Stack) -> Iterator[Session]:
     """A driver session there, which connects again."""
     with reconnecting(own_stack) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def own_scenes(
+    own_running: Running, own_session: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Scenes:
+    """Makes streams there."""
+    return Scenes(own_running, own_session, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def node(own_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondNode]:
+    """A second node there, which is not started yet."""
+    with second_node(own_stack, tmp_path_factory.mktemp("second")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack of the module's own that checks passwords and rights, with an audit log."""
+    with Stack(tmp_path_factory.mktemp("guarded"), wanted(admin=ADMIN)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def admin(guarded: Stack) -> Iterator[Session]:
+    """A driver session there, under Cassandra's own admin."""
+    with session_of(guarded, ADMIN.username, ADMIN.password) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
@@ -191,35 +229,3 @@ def restarted(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     made = place.stream(tmp_path)
     yield made
     made.forget()
-
-
-def a_scene(
-    running: Running,
-    cassandra: Session,
-    tmp_path_factory: pytest.TempPathFactory,
-    changes: Mapping[str, Mapping[str, Any]],
-    stream_of: Callable[[Path], Stream] = Stream,
-    prepared: Callable[[Session, str], None] = _as_made,
-) -> Iterator[Scene]:
-    """A stream with these settings, beside the defaults of tests, until the fixture's end.
-
-    Its keyspace is ``prepared`` before it starts.
-    """
-    stack, name = running.endpoints, uuid.uuid4().hex[:8]
-    keyspace, own = f"scene_{name}", f"scene_{name}_own"
-    make_mail_tables(running, cassandra, keyspace)
-    prepared(cassandra, keyspace)
-    config = write_settings(
-        tmp_path_factory.mktemp("scene") / "reconcile.toml",
-        stack,
-        keyspace,
-        own,
-        changes,
-    )
-    begin_at_the_end(cassandra, config)
-    with stream_of(config) as stream:
-        stream.wait_until_watching()
-        yield Scene(cassandra, stack, keyspace, own, stream)
-        assert stream.stop() == 0
-    for each in (keyspace, own):
-        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")

@@ -25,19 +25,16 @@ class Counted:
     def create(self) -> "Counted":
         """Both tables of mailboxes know it."""
         name = f"box-{self.mailboxid}"
-        self.scene.execute(
+        path = (
             "INSERT INTO $mail.mailboxpathv3 (namespace, user, mailboxname, mailboxid, uidvalidity)"
-            " VALUES ('#private', %s, %s, %s, 1)",
-            self.user,
-            name,
-            self.mailboxid,
+            " VALUES ('#private', %s, %s, %s, 1)"
         )
-        self.scene.execute(
+        self.scene.execute(path, self.user, name, self.mailboxid)
+        mailbox = (
             "INSERT INTO $mail.mailbox (id, mailboxbase, name, uidvalidity)"
-            f" VALUES (%s, {{namespace: '#private', user: '{self.user}'}}, %s, 1)",
-            self.mailboxid,
-            name,
+            f" VALUES (%s, {{namespace: '#private', user: '{self.user}'}}, %s, 1)"
         )
+        self.scene.execute(mailbox, self.mailboxid, name)
         return self
 
     def hold(self, seen: int, unseen: int) -> "Counted":
@@ -54,13 +51,9 @@ class Counted:
 
     def add(self, count: int, unseen: int) -> "Counted":
         """To its counters."""
-        self.scene.execute(
-            "UPDATE $mail.mailboxcounters SET count = count + %s, unseen = unseen + %s"
-            " WHERE mailboxid = %s",
-            count,
-            unseen,
-            self.mailboxid,
-        )
+        added = "count = count + %s, unseen = unseen + %s"
+        update = f"UPDATE $mail.mailboxcounters SET {added} WHERE mailboxid = %s"
+        self.scene.execute(update, count, unseen, self.mailboxid)
         return self
 
     def drop_counters(self) -> "Counted":
@@ -80,13 +73,9 @@ class Counted:
 
     def add_quota(self, messages: int, octets: int) -> "Counted":
         """To its user's current quota."""
-        self.scene.execute(
-            "UPDATE $mail.currentquota SET messagecount = messagecount + %s, storage = storage + %s"
-            " WHERE quotaroot = %s",
-            messages,
-            octets,
-            self.root,
-        )
+        added = "messagecount = messagecount + %s, storage = storage + %s"
+        update = f"UPDATE $mail.currentquota SET {added} WHERE quotaroot = %s"
+        self.scene.execute(update, messages, octets, self.root)
         return self
 
     def quota(self) -> Counts | None:
@@ -134,19 +123,16 @@ class Newer(Counted):
         return f"#private&{self.user}@example.org"
 
     def add_quota(self, messages: int, octets: int) -> "Newer":
+        update = (
+            "UPDATE $mail.quotacurrentvalue SET currentvalue = currentvalue + %s"
+            " WHERE identifier = %s AND quotacomponent = %s AND quotatype = %s"
+        )
         for component, quotatype, value in (
             ("MAILBOX", "count", messages),
             ("MAILBOX", "size", octets),
             ("SIEVE", "size", 77),
         ):
-            self.scene.execute(
-                "UPDATE $mail.quotacurrentvalue SET currentvalue = currentvalue + %s"
-                " WHERE identifier = %s AND quotacomponent = %s AND quotatype = %s",
-                value,
-                self.identifier,
-                component,
-                quotatype,
-            )
+            self.scene.execute(update, value, self.identifier, component, quotatype)
         return self
 
     def rows(self) -> dict[tuple[str, str], int]:

@@ -5,8 +5,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from deploy.embedded.spec import Caches, CassandraRelease
+from deploy.embedded.spec import Caches, CassandraRelease, Wanted
 from tests.endpoints import Endpoints, Running
 
 
@@ -15,30 +16,17 @@ def running_embedded(
     data: Path, release: CassandraRelease, caches: Caches, overlays: tuple[str, ...]
 ) -> Iterator[Running]:
     """Start Cassandra, Kafka and the agent under `data`; no process of theirs is left behind."""
-    from deploy import wake_tables
-    from deploy.embedded import Stack, Wanted
+    from deploy.embedded import Stack
 
-    wanted = Wanted(
-        release=release,
-        tables=wake_tables.TABLES,
-        schema=wake_tables.SCHEMA,
-        caches=caches,
-        overlays=overlays,
-    )
-    with Stack(data, wanted) as stack:
+    with Stack(data, wanted(release=release, caches=caches, overlays=overlays)) as stack:
         yield Running(Endpoints.of(stack.describe()), supervised)
 
 
-@contextmanager
-def running_with_passwords(data: Path) -> Iterator[Endpoints]:
-    """The same with authentication, roles and an audit log; the admin is Cassandra's own."""
+def wanted(**more: Any) -> Wanted:
+    """A stack that captures what the declared families wake on; ``more`` as in `Wanted`."""
     from deploy import wake_tables
-    from deploy.embedded import ADMIN, Stack, Wanted
 
-    with Stack(
-        data, Wanted(admin=ADMIN, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
-    ) as stack:
-        yield Endpoints.of(stack.describe())
+    return Wanted(tables=wake_tables.TABLES, schema=wake_tables.SCHEMA, **more)
 
 
 def supervised() -> None:

@@ -1,6 +1,7 @@
 """A stack that checks passwords and rights, as an admin prepares it with the shipped roles.cql."""
 
 import re
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -18,6 +19,8 @@ ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cq
 OWN = "reconciler"
 ROLE, MAIL_SERVER = ("reconciler", "change-me"), ("james", "secret")
 """Name and password of the shipped role, and of the mail server's."""
+LOGIN = {"cassandra": dict(zip(("username", "password"), ROLE, strict=True))}
+"""The settings of a reconciler under its role."""
 
 
 def session_of(stack: Stack, username: str, password: str) -> AbstractContextManager[Session]:
@@ -38,12 +41,12 @@ def prepare(stack: Stack, admin: Session) -> None:
         admin.execute(f"GRANT {right} ON KEYSPACE {stack.keyspace} TO {name}")
 
 
-def shipped_statements() -> list[str]:
-    """Those of roles.cql, for one node, with the grants of James 3.8 that are comments there."""
+def shipped_statements(with_grants_of: Iterable[str] = OF_JAMES_3_8) -> list[str]:
+    """Those of roles.cql, for one node; the grants of some tables are comments there."""
     text = ROLES.read_text(encoding="utf-8").replace(
         "'replication_factor': 3", "'replication_factor': 1"
     )
-    for table in OF_JAMES_3_8:
+    for table in with_grants_of:
         text = re.sub(rf"^-- (GRANT \w+ ON TABLE \w+\.{table} )", r"\1", text, flags=re.MULTILINE)
     code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
     return [each.strip() for each in code.split(";") if each.strip()]

@@ -21,7 +21,7 @@ from deploy.embedded import Stack
 from deploy.embedded.wait import HANG_S
 from streaming.tables import canary_schema
 from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import Counted
 from tests.stack.scenes import KeyAndValue, Place, Scene, cells
 from tests.stack.streams import until, write_settings
@@ -37,15 +37,13 @@ SEGMENTS = 4
 
 
 @pytest.fixture(scope="module")
-def live(
-    own_running: Running, own_session: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
+def live(own_scenes: Scenes) -> Iterator[Scene]:
     changes = {
         "stream": {"delay": LATEST},
         "tally": TALLIES,
         "canary": {"lost_after": LOST_AFTER, "usual_delay": SILENT},
     }
-    for made in a_scene(own_running, own_session, tmp_path_factory, changes):
+    for made in own_scenes(changes):
         until("canaries come back", partial(made.metric, "reconciler_frontier_timestamp_seconds"))
         yield made
 

@@ -10,10 +10,8 @@ from functools import partial
 import pytest
 from cassandra.cluster import NoHostAvailable, Session
 
-from deploy import wake_tables
-from deploy.embedded import Stack, Wanted
-from tests.endpoints import Endpoints
-from tests.stack.reconnecting import reconnecting
+from deploy.embedded import Stack
+from tests.endpoints import Running
 from tests.stack.scenes import Scene
 from tests.stack.streams import until
 from tests.stack.watched import SLOW, Restarted, Watched, watched
@@ -31,23 +29,8 @@ SERVERS = {
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(
-        tmp_path_factory.mktemp("outages"),
-        Wanted(tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
-    ) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def session(stack: Stack) -> Iterator[Session]:
-    with reconnecting(stack) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def place(stack: Stack, session: Session) -> Iterator[Watched]:
-    with watched(Endpoints.of(stack.describe()), session) as made:
+def place(own_running: Running, own_session: Session) -> Iterator[Watched]:
+    with watched(own_running.endpoints, own_session) as made:
         yield made
 
 
@@ -105,6 +88,6 @@ def shown_open(live: Restarted) -> float:
         ("kafka", LONGER_THAN_ITS_CLIENTS_WAIT),
     ],
 )
-def test_a_server_is_gone(live: Restarted, stack: Stack, server: str, seconds: float) -> None:
+def test_a_server_is_gone(live: Restarted, own_stack: Stack, server: str, seconds: float) -> None:
     stop, start = SERVERS[server]
-    outlives(live, partial(stop, stack), partial(start, stack), seconds)
+    outlives(live, partial(stop, own_stack), partial(start, own_stack), seconds)

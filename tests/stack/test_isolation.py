@@ -24,8 +24,7 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
-from deploy import wake_tables
-from deploy.embedded import ADMIN, Stack, Wanted
+from deploy.embedded import Stack
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
@@ -35,7 +34,7 @@ from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.conftest import LATEST
 from tests.stack.counted import Counted
-from tests.stack.guarded import OWN, ROLE, prepare, session_of
+from tests.stack.guarded import LOGIN, OWN, ROLE, prepare
 from tests.stack.scenes import Place, Scene, as_captured, cells
 from tests.stack.streams import PATIENCE, Stream, until, write_settings
 
@@ -55,7 +54,7 @@ FLAGGED, PLAIN = 1, 2
 SLOW = PATIENCE
 """Seconds to wait for a counter on a busy machine."""
 KEPT: Mapping[str, Mapping[str, Any]] = {
-    "cassandra": dict(zip(("username", "password"), ROLE, strict=True)),
+    **LOGIN,
     "stream": {"delay": LATEST},
     "repair": {
         "projections": [each.name for each in MESSAGE_PROJECTIONS],
@@ -111,9 +110,8 @@ class Mailbox:
         self.scene.execute(insert, self.id, uid)
 
     def _rows(self, table: str) -> list[Any]:
-        return list(
-            self.scene.execute(f"SELECT * FROM $mail.{table} WHERE mailboxid = %s", self.id)
-        )
+        query = f"SELECT * FROM $mail.{table} WHERE mailboxid = %s"
+        return list(self.scene.execute(query, self.id))
 
 
 @dataclass(frozen=True)
@@ -154,39 +152,26 @@ class Journal:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(
-        tmp_path_factory.mktemp("isolation"),
-        Wanted(admin=ADMIN, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
-    ) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def admin(stack: Stack) -> Iterator[Session]:
-    with session_of(stack, ADMIN.username, ADMIN.password) as session:
-        prepare(stack, session)
-        stack.capture_tables()
-        yield session
-
-
-@pytest.fixture(scope="module")
-def live(stack: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def live(
+    guarded: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
     """A stream under the shipped role; the mail in sight is written by an admin."""
-    endpoints = Endpoints.of(stack.describe())
+    prepare(guarded, admin)
+    guarded.capture_tables()
+    endpoints, keyspace = Endpoints.of(guarded.describe()), guarded.keyspace
     folder = tmp_path_factory.mktemp("stream")
-    config = write_settings(folder / "reconcile.toml", endpoints, stack.keyspace, OWN, KEPT)
+    config = write_settings(folder / "reconcile.toml", endpoints, keyspace, OWN, KEPT)
     # each mailbox is to be born while all is remembered: else its counters are not lowered
-    CassandraLineage(Store(admin, OWN)).watch_from(now_micros(), as_captured(admin, stack.keyspace))
+    CassandraLineage(Store(admin, OWN)).watch_from(now_micros(), as_captured(admin, keyspace))
     with Stream(config) as stream:
         stream.wait_until_watching()
-        yield Scene(admin, endpoints, stack.keyspace, OWN, stream)
+        yield Scene(admin, endpoints, keyspace, OWN, stream)
         assert stream.stop() == 0
 
 
 @pytest.fixture(scope="module")
-def journal(admin: Session, stack: Stack) -> Journal:
-    return Journal(CassandraJournal(Store(admin, OWN), scope=stack.keyspace))
+def journal(live: Scene) -> Journal:
+    return Journal(live.journal)
 
 
 Matrix = dict[tuple[str, str], str]

@@ -9,7 +9,7 @@ from cassandra.cluster import NoHostAvailable, Session
 from deploy.embedded import Stack
 from streaming.settings import load
 from tests.stack.reporting import Mail, mail, reporting
-from tests.stack.second_node import HOST, SecondNode, second_node
+from tests.stack.second_node import HOST, SecondNode
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
@@ -18,12 +18,6 @@ pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
 @pytest.fixture(scope="module")
 def plain(own_session: Session) -> Iterator[Mail]:
     with mail(own_session) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def node(own_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondNode]:
-    with second_node(own_stack, tmp_path_factory.mktemp("second")) as made:
         yield made
 
 

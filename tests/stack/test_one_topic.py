@@ -16,11 +16,11 @@ import pytest
 from cassandra.cluster import Session
 from cassandra.query import BatchStatement, BatchType
 
-from deploy import wake_tables
-from deploy.embedded import Stack, Wanted
+from deploy.embedded import Stack
 from streaming.tables import canary_schema
 from tests.endpoints import Endpoints
 from tests.sessions import session_at
+from tests.stack.embedded import wanted
 from tests.stack.scenes import events_of
 from tests.stack.streams import until
 
@@ -124,9 +124,8 @@ def test_what_was_written_before_a_canary_comes_before_it(
 
 @pytest.mark.long(part="capture")
 def test_so_it_does_on_cassandra_4_1(tmp_path: Path) -> None:
-    wanted = Wanted(release="4.1", tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
     with (
-        Stack(tmp_path / "stack", wanted) as older,
+        Stack(tmp_path / "stack", wanted(release="4.1")) as older,
         session_at("127.0.0.1", older.cassandra_port) as session,
     ):
         assert_one_topic_in_order(Endpoints.of(older.describe()), session)

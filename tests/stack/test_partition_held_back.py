@@ -10,12 +10,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from cassandra.cluster import Session
 
 from deploy.embedded import Stack
 from streaming.topics.lanes import partition_of
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import Counted
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.second_broker import FIRST, SecondBroker, in_sync, replicate
@@ -30,11 +28,8 @@ PASSES = 60.0
 
 
 @pytest.fixture(scope="module")
-def live(
-    own_running: Running, own_session: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Scene]:
-    changes = {"stream": {"delay": LATEST}, "tally": TALLIES}
-    for made in a_scene(own_running, own_session, tmp_path_factory, changes):
+def live(own_scenes: Scenes) -> Iterator[Scene]:
+    for made in own_scenes({"stream": {"delay": LATEST}, "tally": TALLIES}):
         until("canaries come back", partial(_frontier, made))
         yield made
 

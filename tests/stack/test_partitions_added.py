@@ -4,6 +4,7 @@ One stack and one stream of this file's own. The agent learns of them minutes af
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -16,7 +17,7 @@ from streaming.settings import CanarySettings, KafkaSettings
 from streaming.topics import Watcher
 from streaming.topics.lanes import lanes_of, leads_to
 from tests.endpoints import Running
-from tests.stack.conftest import LATEST, a_scene
+from tests.stack.conftest import LATEST, Scenes
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -29,20 +30,12 @@ ROWS = f"SELECT place, lane, partitions FROM {CanarySettings().keyspace}.canary"
 
 
 @pytest.fixture(scope="module")
-def live(
-    own_stack: Stack,
-    own_running: Running,
-    own_session: Session,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Scene]:
+def live(own_stack: Stack, own_running: Running, own_scenes: Scenes) -> Iterator[Scene]:
     add_partitions(own_running, FEW)
     own_stack.kill_agent()
     own_stack.start_agent()  # which knows them from its start on
-    changes: dict[str, dict[str, float | str]] = {
-        "stream": {"delay": LATEST},
-        "canary": {"lost_after": LOST_AFTER, "usual_delay": USUAL},
-    }
-    for made in a_scene(own_running, own_session, tmp_path_factory, changes):
+    canary = {"lost_after": LOST_AFTER, "usual_delay": USUAL}
+    for made in own_scenes({"stream": {"delay": LATEST}, "canary": canary}):
         until("canaries come back", partial(made.metric, "reconciler_frontier_timestamp_seconds"))
         yield made
 
@@ -56,12 +49,10 @@ def add_partitions(running: Running, number: int) -> None:
 
 def partitions_of(running: Running) -> dict[int, int]:
     """The end of each partition of the agents' topic."""
-    watcher = Watcher(KafkaSettings(bootstrap_servers=running.endpoints.bootstrap_servers))
-    try:
-        topic = running.endpoints.topic_prefix
+    topic = running.endpoints.topic_prefix
+    kafka = KafkaSettings(bootstrap_servers=running.endpoints.bootstrap_servers)
+    with closing(Watcher(kafka)) as watcher:
         return watcher.end_offsets([topic])[topic]
-    finally:
-        watcher.close()
 
 
 def uncovered(place: str, before: int) -> int:

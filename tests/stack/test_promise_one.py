@@ -13,14 +13,13 @@ from cassandra.cluster import Session
 
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
-from deploy import wake_tables
-from deploy.embedded import ADMIN, Stack, Wanted
+from deploy.embedded import Stack
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import NEVER_WRITTEN, Kind
 from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints
-from tests.stack.guarded import MAIL_SERVER, OWN, ROLE, prepare, session_of
+from tests.stack.guarded import LOGIN, MAIL_SERVER, OWN, ROLE, prepare, session_of
 from tests.stack.scenes import as_captured
 from tests.stack.streams import DELAY, Stream, until, write_settings
 from tests.stack.users import PROJECTION, TRUTH
@@ -32,37 +31,17 @@ TABLE = re.compile(r"\|ks:(?P<keyspace>\w+)\|scope:(?P<table>\w+)\|")
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(
-        tmp_path_factory.mktemp("guarded"),
-        Wanted(admin=ADMIN, tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
-    ) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def admin(stack: Stack) -> Iterator[Session]:
-    with session_of(stack, ADMIN.username, ADMIN.password) as session:
-        prepare(stack, session)
-        yield session
-
-
-@pytest.fixture(scope="module")
 def live(
-    stack: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory
+    guarded: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Restarted]:
     """A stream under the role, beside the mail server under its user."""
-    endpoints, store = Endpoints.of(stack.describe()), Store(admin, OWN)
-    CassandraLineage(store).watch_from(now_micros(), as_captured(admin, stack.keyspace))
-    config = write_settings(
-        tmp_path_factory.mktemp("role") / "reconcile.toml",
-        endpoints,
-        stack.keyspace,
-        OWN,
-        {"cassandra": dict(zip(("username", "password"), ROLE, strict=True))},
-    )
-    with session_of(stack, *MAIL_SERVER) as mail_server:
-        place = Watched(endpoints, mail_server, stack.keyspace)
+    prepare(guarded, admin)
+    endpoints, store = Endpoints.of(guarded.describe()), Store(admin, OWN)
+    CassandraLineage(store).watch_from(now_micros(), as_captured(admin, guarded.keyspace))
+    file = tmp_path_factory.mktemp("role") / "reconcile.toml"
+    config = write_settings(file, endpoints, guarded.keyspace, OWN, LOGIN)
+    with session_of(guarded, *MAIL_SERVER) as mail_server:
+        place = Watched(endpoints, mail_server, guarded.keyspace)
         until("the agent captures the keyspace", place.captures, SLOW)
         with Stream(config) as stream:
             yield Restarted(place, OWN, stream, CassandraJournal(store))
@@ -75,15 +54,16 @@ def audited(stack: Stack, user: str) -> list[str]:
     return [line for line in lines if f"user:{user}|" in line]
 
 
-def test_a_whole_run_writes_projections_and_no_truth(live: Restarted, stack: Stack) -> None:
+def test_a_whole_run_writes_projections_and_no_truth(live: Restarted, guarded: Stack) -> None:
     live.plant()
     live.await_convergence()
     live.each_was_repaired_once()
     name, _ = ROLE
-    ours = audited(stack, name)
+    ours = audited(guarded, name)
     writes = [line for line in ours if re.search(r"\|category:(DML|DDL|DCL)\|", line)]
 
-    projection = f"{stack.keyspace}.{PROJECTION}"
+    keyspace = guarded.keyspace
+    projection = f"{keyspace}.{PROJECTION}"
     for kind in (
         rf"UPDATE {projection} USING TIMESTAMP \? SET [a-z, =?]+ WHERE",
         rf"UPDATE {projection} USING TIMESTAMP \? SET userflags = userflags \+ \? WHERE",
@@ -96,19 +76,19 @@ def test_a_whole_run_writes_projections_and_no_truth(live: Restarted, stack: Sta
         (each["keyspace"], each["table"]) for line in writes for each in TABLE.finditer(line)
     }
     own = {OWN, CanarySettings().keyspace}
-    assert {table for keyspace, table in written if keyspace not in own} == {PROJECTION}
+    assert {table for space, table in written if space not in own} == {PROJECTION}
     assert not {table for _, table in written} & NEVER_WRITTEN
     assert not [line for line in ours if "TRUNCATE" in line]
-    assert [line for line in ours if f"|ks:{stack.keyspace}|scope:{TRUTH}|operation:SELECT" in line]
-    theirs = audited(stack, MAIL_SERVER[0])
-    assert [line for line in theirs if f"UPDATE {stack.keyspace}.{TRUTH}" in line], "nothing shown"
+    assert [line for line in ours if f"|ks:{keyspace}|scope:{TRUTH}|operation:SELECT" in line]
+    theirs = audited(guarded, MAIL_SERVER[0])
+    assert [line for line in theirs if f"UPDATE {keyspace}.{TRUTH}" in line], "nothing shown"
 
 
-def test_an_attempt_on_the_truth_is_refused_and_recorded(live: Restarted, stack: Stack) -> None:
+def test_an_attempt_on_the_truth_is_refused_and_recorded(live: Restarted, guarded: Stack) -> None:
     (message, *_) = live.plant()
     name, password = ROLE
-    truth = f"{stack.keyspace}.{TRUTH}"
-    with session_of(stack, name, password) as session:
+    truth = f"{guarded.keyspace}.{TRUTH}"
+    with session_of(guarded, name, password) as session:
         for attempt in (
             f"UPDATE {truth} SET modseq = 1 WHERE messageid = {message.messageid}"
             f" AND mailboxid = {message.mailboxid} AND uid = {message.uid}",
@@ -117,16 +97,16 @@ def test_an_attempt_on_the_truth_is_refused_and_recorded(live: Restarted, stack:
         ):
             with pytest.raises(Unauthorized):
                 session.execute(attempt)
-    refused = [line for line in audited(stack, name) if "UNAUTHORIZED_ATTEMPT" in line]
+    refused = [line for line in audited(guarded, name) if "UNAUTHORIZED_ATTEMPT" in line]
     assert len([line for line in refused if TRUTH in line]) == 3
     live.await_convergence()
 
 
 @pytest.mark.long(part="servers")
 def test_a_right_that_is_taken_away_is_one_finding_until_it_is_given_back(
-    live: Restarted, admin: Session, stack: Stack
+    live: Restarted, admin: Session, guarded: Stack
 ) -> None:
-    table = f"{stack.keyspace}.{PROJECTION}"
+    table = f"{guarded.keyspace}.{PROJECTION}"
     admin.execute(f"REVOKE MODIFY ON TABLE {table} FROM {ROLE[0]}")
     live.plant()
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from cassandra import Unauthorized
-from cassandra.auth import PlainTextAuthenticator, PlainTextAuthProvider
+from cassandra.auth import PlainTextAuthenticator
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.connection import ConnectionShutdown
 
 from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
-from deploy.embedded import Stack
+from deploy.embedded import ADMIN, Stack
 from deploy.mailserver import james
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
@@ -28,16 +28,12 @@ from streaming.settings import Settings, load
 from streaming.tables import connect, disconnect, open_session
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
-from tests.sessions import session_at
-from tests.stack.embedded import running_with_passwords
+from tests.stack.guarded import LOGIN, OWN, shipped_statements
 from tests.stack.scenes import Answer, reconcile
 from tests.stack.streams import until, write_settings
 
 pytestmark = pytest.mark.stack
 
-ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
-ADMIN = "cassandra"
-ROLE = {"cassandra": {"username": "reconciler", "password": "change-me"}}
 EVERYTHING: Mapping[str, Mapping[str, Any]] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
     "tally": {"projections": ["mailbox_counters", "current_quota"], "max_update_lag": 2},
@@ -45,45 +41,25 @@ EVERYTHING: Mapping[str, Mapping[str, Any]] = {
 """What switches on all that the role is for."""
 
 
-def statements(text: str) -> list[str]:
-    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    return [each.strip() for each in code.split(";") if each.strip()]
-
-
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
-    """A stack of this file's own, with passwords on."""
-    with running_with_passwords(tmp_path_factory.mktemp("guarded")) as endpoints:
-        yield endpoints
-
-
-@pytest.fixture(scope="module")
-def admin(guarded: Endpoints) -> Iterator[Session]:
-    login = PlainTextAuthProvider(ADMIN, ADMIN)
-    host, port = guarded.cassandra_host, guarded.cassandra_port
-    with session_at(host, port, auth_provider=login, protocol_version=5) as made:
-        yield made
+def endpoints(guarded: Stack) -> Endpoints:
+    return Endpoints.of(guarded.describe())
 
 
 @pytest.fixture(scope="module")
 def config(
-    guarded: Endpoints, admin: Session, tmp_path_factory: pytest.TempPathFactory
+    endpoints: Endpoints, admin: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """The settings of an installation that followed roles.cql, with doctor's fixes carried out."""
-    james.create_schema(admin, guarded.keyspace)
-    shipped = ROLES.read_text(encoding="utf-8").replace(
-        "'replication_factor': 3", "'replication_factor': 1"
-    )
-    for statement in statements(shipped):
+    keyspace, folder = endpoints.keyspace, tmp_path_factory.mktemp("role")
+    james.create_schema(admin, keyspace)
+    for statement in shipped_statements(with_grants_of=()):
         admin.execute(statement)
-    directory = tmp_path_factory.mktemp("role")
-    changes = {**ROLE, **EVERYTHING}
-    file = write_settings(
-        directory / "reconcile.toml", guarded, guarded.keyspace, "reconciler", changes
-    )
-    (directory / "password").write_text(f"{ADMIN}\n")
-    fix = ("--fix", "--admin-username", ADMIN, "--admin-password-file")
-    doctor(file, *fix, str(directory / "password"))
+    changes = {**LOGIN, **EVERYTHING}
+    file = write_settings(folder / "reconcile.toml", endpoints, keyspace, OWN, changes)
+    (folder / "password").write_text(f"{ADMIN.password}\n")
+    fix = ("--fix", "--admin-username", ADMIN.username, "--admin-password-file")
+    doctor(file, *fix, str(folder / "password"))
     yield file
     disconnect(load(file, {}).cassandra)
 
@@ -108,10 +84,10 @@ def test_doctor_is_content_with_the_shipped_role(
 
 
 def test_doctor_is_content_with_it_where_little_is_switched_on(
-    config: Path, guarded: Endpoints
+    config: Path, endpoints: Endpoints
 ) -> None:
     path = config.with_name("little.toml")
-    write_settings(path, guarded, guarded.keyspace, "reconciler", ROLE)
+    write_settings(path, endpoints, endpoints.keyspace, OWN, LOGIN)
     until("the agent is back", lambda: doctor(path) == 0)
 
 
@@ -119,11 +95,8 @@ def test_a_right_that_only_a_counter_needs_is_missed_where_it_is_switched_on(
     config: Path, admin: Session, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = f"{settings.cassandra.keyspace}.mailboxcounters"
-    admin.execute(f"REVOKE MODIFY ON TABLE {table} FROM reconciler")
-    try:
+    with revoked(admin, f"MODIFY ON TABLE {table}"):
         assert doctor(config) == 1
-    finally:
-        admin.execute(f"GRANT MODIFY ON TABLE {table} TO reconciler")
     assert f"role reconciler lacks MODIFY on table {table}" in capsys.readouterr().out
 
 
@@ -256,13 +229,14 @@ def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(
     done = reconcile(*command)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["not_known"] == []
-    history, views = "TABLE system.compaction_history", "KEYSPACE system_views"
+    history = "SELECT ON TABLE system.compaction_history"
     with revoked(admin, history):
-        missing = f"compactions: GRANT SELECT ON {history} TO reconciler"
+        missing = f"compactions: GRANT {history} TO reconciler"
         until("it is said", lambda: missing in reconcile(*command).stdout)
+    views = "SELECT ON KEYSPACE system_views"
     with revoked(admin, views):
         refused = until("it is refused", lambda: refusal(reconcile(*command)))
-    assert refused.endswith(f"GRANT SELECT ON {views} TO reconciler (deploy/cassandra/roles.cql)")
+    assert refused.endswith(f"GRANT {views} TO reconciler (deploy/cassandra/roles.cql)")
 
 
 def refusal(done: Answer) -> str:
@@ -271,7 +245,7 @@ def refusal(done: Answer) -> str:
 
 
 def test_a_guardrail_on_write_times_is_named_by_doctor_and_no_process_begins_that_writes(
-    guarded: Endpoints, config: Path, capsys: pytest.CaptureFixture[str]
+    guarded: Stack, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     until("the agent is back", lambda: doctor(config) == 0)
     assert "no guardrail of 127.0.0.1 refuses our statements" in capsys.readouterr().out
@@ -286,9 +260,9 @@ def test_a_guardrail_on_write_times_is_named_by_doctor_and_no_process_begins_tha
 
 
 @contextmanager
-def no_write_times(place: Endpoints) -> Iterator[None]:
+def no_write_times(stack: Stack) -> Iterator[None]:
     """Meanwhile the node has ``user_timestamps_enabled: false``."""
-    port = Stack.existing(place.config.parent).spec.ports.cassandra_jmx
+    port = stack.spec.ports.cassandra_jmx
     with closing(Jvm(60.0)) as jvm:
         management = jvm.java.javax.management
         address = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"
@@ -303,10 +277,10 @@ def no_write_times(place: Endpoints) -> Iterator[None]:
 
 
 @contextmanager
-def revoked(admin: Session, resource: str) -> Iterator[None]:
-    """Meanwhile the role may not read it; Cassandra remembers rights for a moment."""
-    admin.execute(f"REVOKE SELECT ON {resource} FROM reconciler")
+def revoked(admin: Session, right: str) -> Iterator[None]:
+    """Meanwhile the role has it not; Cassandra remembers rights for a moment."""
+    admin.execute(f"REVOKE {right} FROM reconciler")
     try:
         yield
     finally:
-        admin.execute(f"GRANT SELECT ON {resource} TO reconciler")
+        admin.execute(f"GRANT {right} TO reconciler")

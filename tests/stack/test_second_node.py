@@ -11,12 +11,10 @@ from functools import partial
 import pytest
 from cassandra.cluster import Session
 
-from deploy.embedded import Stack
-from tests.endpoints import Running
-from tests.stack.conftest import LATEST, TALLIES, a_scene
+from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import Counted
 from tests.stack.scenes import Place, Scene, cells
-from tests.stack.second_node import SecondNode, second_node
+from tests.stack.second_node import SecondNode
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
@@ -28,25 +26,14 @@ LOST_AFTER, EVERY = 20.0, 0.2
 
 
 @pytest.fixture(scope="module")
-def node(own_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondNode]:
-    """Not started yet; it lives longer than the stream."""
-    with second_node(own_stack, tmp_path_factory.mktemp("second")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def live(
-    own_running: Running,
-    own_session: Session,
-    node: SecondNode,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Scene]:
+def live(own_scenes: Scenes, node: SecondNode) -> Iterator[Scene]:
+    """The node lives longer than the stream."""
     changes = {
         "stream": {"delay": LATEST},
         "tally": TALLIES,
         "canary": {"usual_delay": SILENT, "lost_after": LOST_AFTER},
     }
-    yield from a_scene(own_running, own_session, tmp_path_factory, changes)
+    yield from own_scenes(changes)
 
 
 @pytest.fixture(scope="module")

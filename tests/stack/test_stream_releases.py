@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 
-from deploy import wake_tables
 from deploy.comparison.full_comparison import full_comparison
 from deploy.demo.oddities import plant_repaired
 from deploy.demo.planter import Planter
-from deploy.embedded import Stack, Wanted
+from deploy.embedded import Stack
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger, held_rows
 from tests.endpoints import Endpoints
 from tests.sessions import session_at
+from tests.stack.embedded import wanted
 from tests.stack.scenes import begin_at_the_end
 from tests.stack.streams import Stream, until, write_settings
 
@@ -24,10 +24,7 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture
 def older(tmp_path: Path) -> Iterator[Stack]:
-    with Stack(
-        tmp_path / "stack",
-        Wanted(release="4.1", tables=wake_tables.TABLES, schema=wake_tables.SCHEMA),
-    ) as stack:
+    with Stack(tmp_path / "stack", wanted(release="4.1")) as stack:
         yield stack
 
 
