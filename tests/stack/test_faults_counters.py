@@ -18,9 +18,9 @@ from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.conftest import LATEST, TALLIES
 from tests.stack.counted import Counted
+from tests.stack.sabotage import sabotage
 from tests.stack.scenes import Scene, begin_at_the_end
 from tests.stack.streams import Stream, until, write_settings
-from tests.stack.test_faults_driver import sabotage
 from tests.stack.watched import SLOW
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="kills")]

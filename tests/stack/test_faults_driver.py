@@ -1,16 +1,15 @@
 """kill -9 of the driver at every step: the next goes on after what is settled, nothing doubled."""
 
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.stack.sabotage import sabotage
 from tests.stack.streams import until
 from tests.stack.watched import SLOW, Restarted
 
 pytestmark = pytest.mark.stack
 
-SABOTAGE = Path(__file__).parent / "sabotage"
 LOOK = "streaming.steps.look:Look.at"
 JOURNAL = "checkpoints.cassandra.journal:CassandraJournal"
 REPAIR = "streaming.tables.tables:Tables.apply"
@@ -40,12 +39,6 @@ MORE_POINTS = (
     f"before {JOURNAL}.close",
     f"after {JOURNAL}.close",
 )
-
-
-def sabotage(point: str, done: Path) -> dict[str, str]:
-    """The environment of a process that is to die at this point."""
-    path = os.pathsep.join([str(SABOTAGE), os.environ.get("PYTHONPATH", "")])
-    return {"PYTHONPATH": path, "SABOTAGE": point, "SABOTAGE_DONE": str(done)}
 
 
 def die_at(restarted: Restarted, point: str, done: Path) -> None:
