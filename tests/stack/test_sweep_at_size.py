@@ -7,7 +7,7 @@ way; while the agent was dead, whose segments were deleted. One stack of this fi
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class Large:
     old: list[Place] = field(default_factory=lambda: places(OF_EACH))
     """Rows of messages that the truth never had, older than memory: it may have lost them."""
     young: list[Place] = field(default_factory=list)
-    """The same, of messages made while every change was heard, it seemed."""
+    """Rows at a UID that the truth never had, of messages that were heard of at another UID."""
     proofs: list[Place] = field(default_factory=list)
     """Rows by which it was seen how far the stream had come."""
 
@@ -112,8 +112,7 @@ def swept(large: Large, own_stack: Stack) -> Swept:
         lose_segments(large, own_stack)
         # now the agent has caught up, and memory has begun anew
         large.proofs += scene.await_all_examined()
-        large.young += places(OF_EACH)
-        write_unheard(large, large.young)
+        add_young(large)
         heard = {place.row for each in large.damage.values() for place in each.places}
         assert not heard & repaired(scene)
         before = users.done
@@ -133,6 +132,16 @@ def drop_events(large: Large) -> None:
     large.mirror.lost |= {str(place.mailboxid).encode() for place in damage.places}
     damage.plant(scene)
     write_unheard(large, large.old)
+
+
+def add_young(large: Large) -> None:
+    """Messages made since memory began, each with one more row in the listing, unheard of."""
+    homes = places(OF_EACH)
+    for home in homes:
+        large.scene.write_both(home, cells())
+    large.scene.await_remembered(homes)
+    large.young += [replace(home, uid=home.uid + 1) for home in homes]
+    write_unheard(large, large.young)
 
 
 def write_unheard(large: Large, orphans: list[Place]) -> None:
