@@ -1,7 +1,8 @@
 """``reconcile``: the command line.
 
-Each command is a module of `streaming.commands`. A command that fails writes one line to standard
-error and ends with the exit code of its error (`reconcilers.words.errors`, docs/exit-codes.md).
+Each command is a module of `streaming.commands`, imported when it is chosen. A command that fails
+writes one line to standard error and ends with the exit code of its error
+(`reconcilers.words.errors`, docs/exit-codes.md).
 """
 
 from __future__ import annotations
@@ -12,25 +13,50 @@ import os
 import sys
 import tomllib
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from io import TextIOWrapper
 from pathlib import Path
 
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
-from streaming.commands.again import bookmark, replay, sweep
-from streaming.commands.doctor import command as doctor
-from streaming.commands.look import explain, status
-from streaming.commands.lwt import report as lwt_report
-from streaming.commands.person import findings, pause, pilot
-from streaming.commands.running import canary, stream
 from streaming.commands.running.signals import ended_by_sigterm
 from streaming.monitoring import logs
-from streaming.settings import load
 
 log = logging.getLogger("reconciler")
 
 PACKAGE = "james-reconciler"
+
+COMMANDS = {
+    "stream": ("running.stream", "find, and in repair mode repair, continuously"),
+    "sweep": ("again.sweep", "compare everything; what differs is left to the stream"),
+    "replay": (
+        "again.replay",
+        "look again at events from a Kafka offset, a time, or a bookmark on",
+    ),
+    "bookmark": ("again.bookmark", "name up to where the stream has settled, to replay from"),
+    "canary": ("running.canary", "write canaries, also while no stream runs"),
+    "doctor": ("doctor.command", "check everything that the stream needs, and say what to do"),
+    "status": ("look.status", "lag, open findings, breakers, who holds the lease"),
+    "explain": (
+        "look.explain",
+        "both sides of a message or mailbox, and what would be done, or why not",
+    ),
+    "findings": (
+        "person.findings",
+        "list, export, retry, accept and undo what was found and repaired",
+    ),
+    "lwt-report": (
+        "lwt.report",
+        "what lightweight transactions cost, by table, over an interval",
+    ),
+    "pause": ("person.pause", "stop writing at once: everything, removals, or one projection"),
+    "resume": (
+        "person.resume",
+        "end pauses and close the breakers; what was held is looked at again",
+    ),
+    "pilot": ("person.pilot", "repair only what is named here, hold everything else"),
+}
+"""Each command's module below `streaming.commands`, and its line of the help."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,9 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for each in (sys.stdout, sys.stderr):
         if isinstance(each, TextIOWrapper):
             each.reconfigure(errors="replace")  # a terminal may lack characters of ours
-    arguments = _parser().parse_args(argv)
+    arguments = parsed(sys.argv[1:] if argv is None else argv)
     logs.configure()
     try:
+        from streaming.settings import load
+
         with ended_by_sigterm():
             done = int(arguments.run(load(arguments.config), arguments))
         sys.stdout.flush()
@@ -75,7 +103,8 @@ def version() -> str:
         return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
 
 
-def _parser() -> argparse.ArgumentParser:
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments of one command; ``run`` runs it. Raises `SystemExit`, for ``--help`` too."""
     parser = argparse.ArgumentParser(
         prog="reconcile",
         description="Keeps Apache James's Cassandra projections true.",
@@ -84,27 +113,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (
-        stream,
-        sweep,
-        replay,
-        bookmark,
-        canary,
-        doctor,
-        status,
-        explain,
-        findings,
-        lwt_report,
-        pause,
-        pilot,
-    ):
-        module.add_command(commands)
-    pause.add_resume(commands)
-    for command in commands.choices.values():
-        command.add_argument(
-            "--config", type=Path, metavar="FILE", help="settings (TOML); see docs/settings.md"
-        )
-    return parser
+    chosen = next((word for word in argv if word in COMMANDS), None)
+    for name, (module, told) in COMMANDS.items():
+        command = commands.add_parser(name, help=told)
+        if name == chosen:
+            import_module(f"streaming.commands.{module}").add_arguments(command)
+            command.add_argument(
+                "--config", type=Path, metavar="FILE", help="settings (TOML); see docs/settings.md"
+            )
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

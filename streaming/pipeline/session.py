@@ -7,7 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from reconcilers.words.errors import Misconfigured
+from streaming.pipeline.needs import connector_jars
 from streaming.pipeline.temporary import temporary_folder
 from streaming.settings import StreamSettings
 
@@ -21,17 +21,13 @@ def spark_session(settings: StreamSettings) -> SparkSession:
 
     Raises `Misconfigured` if its jars are missing, or no temporary folder can be made.
     """
-    folder = settings.jars.resolve()
-    jars = ",".join(str(jar) for jar in sorted(folder.glob("*.jar")))
-    if not jars:
-        raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: run `make setup`")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers use the system's
     temporary = temporary_folder(settings)
     os.environ["SPARK_LOCAL_DIRS"] = str(temporary)
     builder = (
         SparkSession.builder.appName("james-reconciler")
         .master(settings.master)
-        .config("spark.jars", jars)
+        .config("spark.jars", ",".join(connector_jars(settings)))
         .config("spark.driver.memory", settings.driver_memory)
         .config("spark.driver.extraJavaOptions", f'{DEEP_STACKS} -Djava.io.tmpdir="{temporary}"')
         .config("spark.driver.bindAddress", "127.0.0.1")

@@ -66,7 +66,10 @@ PARTS = (
         functions=(
             (WORKER, "Job.publish"),
             (WORKER, "_keep_undecodable"),
-            *((FINDINGS, name) for name in ("add_command", "_add_decisions", "run", "_mailboxes")),
+            *(
+                (FINDINGS, name)
+                for name in ("add_arguments", "_add_decisions", "run", "_mailboxes")
+            ),
             ("streaming/commands/arguments/finding_filter.py", "add_filter"),
             *(
                 ("streaming/commands/person/undo.py", name)

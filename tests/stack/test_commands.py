@@ -97,7 +97,7 @@ def reconcile(config: Path, capsys: pytest.CaptureFixture[str]) -> Reconcile:
 
     def run(*argv: str, file: Path = config) -> tuple[int, str]:
         capsys.readouterr()
-        arguments = app._parser().parse_args([*argv, "--config", str(file)])
+        arguments = app.parsed([*argv, "--config", str(file)])
         code = arguments.run(load(file, {}), arguments)
         return code, capsys.readouterr().out
 

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.long(part="commands")]
 
 
 def reconcile(config: Path, *argv: str) -> int:
-    arguments = app._parser().parse_args([*argv, "--config", str(config)])
+    arguments = app.parsed([*argv, "--config", str(config)])
     return int(arguments.run(load(config, {}), arguments))
 
 

@@ -65,7 +65,7 @@ def config(
 
 
 def doctor(file: Path, *argv: str) -> int:
-    arguments = app._parser().parse_args(["doctor", *argv, "--config", str(file)])
+    arguments = app.parsed(["doctor", *argv, "--config", str(file)])
     return int(arguments.run(load(file, {}), arguments))
 
 

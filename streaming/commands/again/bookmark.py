@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from checkpoints.bookmarks import Bookmark, Bookmarks
 from checkpoints.cassandra import CassandraBookmarks
@@ -17,11 +16,8 @@ from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import open_own
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile bookmark NAME | --list | --delete NAME [--mode …]``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "bookmark", help="name up to where the stream has settled, to replay from"
-    )
     does = parser.add_mutually_exclusive_group(required=True)
     does.add_argument("name", nargs="?", metavar="NAME", help="one of that name is replaced")
     does.add_argument("--list", action="store_true", help="all names, and what they stand for")

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Place, Positions, flat
 from checkpoints.cassandra import CassandraBookmarks
@@ -35,6 +34,7 @@ from streaming.commands.running.signals import stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.stream_names import StreamNames
+from streaming.pipeline.needs import refuse_without_spark
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting_point import COMPARE, other_than
 from streaming.pipeline.worker import Job
@@ -44,11 +44,8 @@ from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile replay --from-offset … | --from-time T | --bookmark NAME [--to-time T]``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "replay", help="look again at events from a Kafka offset, a time, or a bookmark on"
-    )
     begins = parser.add_mutually_exclusive_group(required=True)
     begins.add_argument(
         "--from-offset",
@@ -81,6 +78,9 @@ def _place(text: str) -> tuple[Place, int]:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Replay; 0 if all was compared and settled, else 1."""
+    if None not in (times := (arguments.from_time, arguments.to_time)) and times[0] >= times[1]:
+        raise Misconfigured("--to-time is not after --from-time: nothing lies between them")
+    refuse_without_spark(settings.stream)
     stop = stopped_by_signals()
     wait = partial(wait_unless, stop)
     own = open_own(settings)

@@ -7,12 +7,10 @@ or the command runs one until they are settled (``--settle``).
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from typing import Any
 
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.sweeps import SweepRecord, Sweeps
@@ -22,7 +20,8 @@ from streaming.again.progress import ShownProgress
 from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS
 from streaming.commands.arguments.names import did_you_mean
-from streaming.commands.arguments.people import NO_REASON
+from streaming.commands.arguments.people import NO_REASON, who_of
+from streaming.commands.arguments.times import positive
 from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.running.own_stream import OwnStream, add_settle
 from streaming.commands.running.signals import stopped_by_signals
@@ -30,24 +29,22 @@ from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
+from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile sweep [--systems …] [--mode …] [--rate N] [--resume]``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "sweep", help="compare everything; what differs is left to the stream"
-    )
     parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
     parser.add_argument(
         "--systems",
         metavar="NAME,…",
         help="compare these projections only (messages are read for each of them)",
     )
-    parser.add_argument("--rate", type=_rate, metavar="ROWS", help="most rows read per second")
+    parser.add_argument("--rate", type=positive, metavar="ROWS", help="most rows read per second")
     parser.add_argument("--resume", action="store_true", help="go on with the one that was ended")
     add_settle(parser)
     parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept")
@@ -55,17 +52,14 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def _rate(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows per second")
-    return int(text)
-
-
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Sweep; 0 if all was read and settled and lineage is whole, else 1."""
     stop = stopped_by_signals()
     settings = paced(settings, arguments.rate)
-    own, family = open_own(settings), _family(settings, arguments.systems)
+    wanted = compared(settings, arguments.systems)
+    refuse_without_spark(settings.stream)
+    own = open_own(settings)
+    family = bind(wanted, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
     names = StreamNames.of(settings, Mode(arguments.mode))
     job = workers.job(settings, family, names.suspects_topic)
     wait = partial(wait_unless, stop)
@@ -116,8 +110,11 @@ def paced(settings: Settings, rows_per_second: int | None) -> Settings:
     return settings.model_copy(update={"sweep": sweep})
 
 
-def _family(settings: Settings, systems: str | None) -> Family:
-    """The family with projections, limited to the systems to compare."""
+def compared(settings: Settings, systems: str | None) -> Family:
+    """The family with projections, limited to the systems to compare.
+
+    Raises `Misconfigured` if a name is unknown.
+    """
     family = settings.families()[0]
     if systems is not None:
         names = [name for name in systems.split(",") if name]
@@ -128,8 +125,7 @@ def _family(settings: Settings, systems: str | None) -> Family:
             raise Misconfigured(f"--systems: {none_of}{near}")
         indexes = [each for each in family.projections[1:] if each.name in names]
         family = keeping(family, [each.name for each in indexes])
-    schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    return bind(family, schema)
+    return family
 
 
 def record_of(
@@ -142,8 +138,8 @@ def record_of(
         if why is not None:
             print(f"it will not make lineage complete: {why}", file=sys.stderr)
         return left
-    who = arguments.who or getpass.getuser()
-    record = SweepRecord(now_micros(), who, arguments.reason, family.names, settings.sweep.ranges)
+    who, ranges = who_of(arguments), settings.sweep.ranges
+    record = SweepRecord(now_micros(), who, arguments.reason, family.names, ranges)
     made.sweeps.begin(record)
     return record
 

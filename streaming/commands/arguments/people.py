@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 from typing import Any
 
 from checkpoints.clock import now_micros
@@ -34,15 +35,28 @@ def who_and_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--who", metavar="NAME", help="kept, and logged (your user name)")
 
 
+def who_of(arguments: argparse.Namespace) -> str:
+    """Who runs the command: ``--who``, else the user's name, or the number of a nameless user id.
+
+    Containers often have such an id.
+    """
+    if arguments.who:
+        return str(arguments.who)
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # OSError from Python 3.13 on
+        return f"uid {os.getuid()}"
+
+
 def asked_for(what: str, arguments: argparse.Namespace, pilot: Pilot | None = None) -> Pause:
     """The pause that the command line asks for. Raises `Misconfigured` if its time is over."""
-    now, who = now_micros(), arguments.who or getpass.getuser()
+    now = now_micros()
     until = arguments.until if arguments.lasts is None else now + arguments.lasts
     if until is not None and until <= now:
         raise Misconfigured("the time of --until is over: nothing is paused")
-    return Pause(what, now, who, arguments.reason, until, pilot)
+    return Pause(what, now, who_of(arguments), arguments.reason, until, pilot)
 
 
 def resumed_by(arguments: argparse.Namespace) -> Resumed:
     """Who ends a pause now, and why."""
-    return Resumed(now_micros(), arguments.who or getpass.getuser(), arguments.reason)
+    return Resumed(now_micros(), who_of(arguments), arguments.reason)

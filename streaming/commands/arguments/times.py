@@ -1,4 +1,4 @@
-"""Reads times, durations, days and ids. Times are µs since 1970."""
+"""Reads times, durations, days, ids and numbers. Times are µs since 1970."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ def duration_of(text: str) -> Micros:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration as 90s, 30m, 2h or 1d")
     return to_micros(int(found[1]) * SECONDS[found[2]])
+
+
+def positive(text: str) -> int:
+    """A whole number above 0. Raises `argparse.ArgumentTypeError`."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
 
 
 def uuid_of(text: str) -> UUID:

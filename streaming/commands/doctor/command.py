@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from reconcilers.words.errors import Misconfigured, OtherSchema, ReconcilerError, Refused, Retryable
 from streaming.commands.doctor.checks import ON_CASSANDRA, ON_KAFKA
@@ -28,11 +28,8 @@ POLL_SECONDS = 2.0
 S = TypeVar("S")
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile doctor [--fix | --off]``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "doctor", help="check everything that the stream needs, and say what to do"
-    )
     does = parser.add_mutually_exclusive_group()
     does.add_argument("--fix", action="store_true", help="print what an admin must run, or run it")
     does.add_argument("--off", action="store_true", help="the way out: print it, or go it")

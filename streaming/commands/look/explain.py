@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from checkpoints.bookmarks import Bookmark, Bookmarks
@@ -22,6 +22,7 @@ from reconcilers.rows.finding import State
 from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
 from reconcilers.words.key import named, text_of
 from reconcilers.words.model import KeyValue, Slot
+from streaming.commands.arguments.times import positive
 from streaming.commands.look.explain_counters import CounterExplainer, counter_explainer
 from streaming.commands.look.places_shown import Surroundings, iso, place_json, place_lines
 from streaming.commands.wiring import workers
@@ -40,29 +41,39 @@ MOST_PLACES = 50
 HISTORY_DAYS = 2
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile explain MESSAGEID | MAILBOXID [UID] | USER``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "explain", help="both sides of a message or mailbox, and what would be done, or why not"
-    )
     parser.add_argument("what", metavar="MESSAGEID|MAILBOXID|USER")
     parser.add_argument("uid", nargs="?", type=int, metavar="UID", help="in that mailbox")
     parser.add_argument("--json", action="store_true", help="for machines; times are µs")
     parser.add_argument(
-        "--days", type=int, default=HISTORY_DAYS, metavar="N", help="of history (2)"
+        "--days", type=positive, default=HISTORY_DAYS, metavar="N", help="of history (2)"
     )
     parser.set_defaults(run=run)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Explain; returns 0. Raises `Misconfigured` if there is no such message, mailbox or user."""
+    number = _uuid(arguments.what)
+    if number is None and arguments.uid is not None:
+        raise Misconfigured(f"{arguments.what!r} is no mailbox id (a UUID), so it has no UIDs")
     desk = _desk(settings)
-    told = desk.explained(arguments.what, arguments.uid, arguments.days)
+    told = (
+        desk.of_user(arguments.what)
+        if number is None
+        else desk.explained(number, arguments.uid, arguments.days)
+    )
     if arguments.json:
         print(json.dumps([*told.objects], indent=1))
     else:
         print("\n".join(told.lines))
     return 0
+
+
+def _uuid(text: str) -> UUID | None:
+    with suppress(ValueError):
+        return UUID(text)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +116,8 @@ class ExplainDesk:
     counters: CounterExplainer
     unsettled: UnsettledEvents
 
-    def explained(self, what: str, uid: int | None, days: int) -> Explained:
-        """Explain a message, a place, a mailbox or a user."""
-        try:
-            number = UUID(what)
-        except ValueError:
-            if uid is not None:
-                raise Misconfigured(
-                    f"{what!r} is no mailbox id (a UUID), so it has no UIDs"
-                ) from None
-            return self._user(what)
+    def explained(self, number: UUID, uid: int | None, days: int) -> Explained:
+        """Explain a message, a place or a mailbox. Raises `Misconfigured` if it is none."""
         if uid is not None:
             return self._places([(Slot(number, uid), ())], days)
         places = self.explainer.places_of(number)
@@ -123,7 +126,7 @@ class ExplainDesk:
         if self._is_mailbox(number):
             return self._mailbox(number)
         raise Misconfigured(
-            f"{what}: neither truth, lineage nor content has such a message, and no mailbox is"
+            f"{number}: neither truth, lineage nor content has such a message, and no mailbox is"
             " named so (MESSAGEID, MAILBOXID, or MAILBOXID UID)"
         )
 
@@ -214,7 +217,8 @@ class ExplainDesk:
         open_now = {name: number for name, number in states.items() if number}
         return Explained(lines, [told.object | {"open_findings": open_now}])
 
-    def _user(self, user: str) -> Explained:
+    def of_user(self, user: str) -> Explained:
+        """Explain a user's mailboxes and quota. Raises `Misconfigured` if they have none."""
         mailboxes = self.counters.mailboxes(user)
         if not mailboxes:
             raise Misconfigured(f"no mailbox is named as one of user {user!r}")

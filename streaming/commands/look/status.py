@@ -100,11 +100,8 @@ class Status:
 REACHABLE = "reachable"
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile status [--json]``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "status", help="lag, open findings, breakers, who holds the lease"
-    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
 

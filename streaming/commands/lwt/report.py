@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from checkpoints.clock import to_seconds
 from reconcilers.lwt.cost import Cost, cost_of
@@ -30,11 +29,8 @@ AskNode = Callable[[JmxLogin], NodeBeans]
 """Reads one node over JMX. Raises `ReconcilerError`."""
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile lwt-report [--interval 1m] [--watch] [--jmx HOST:PORT] [--json]``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "lwt-report", help="what lightweight transactions cost, by table, over an interval"
-    )
     parser.add_argument(
         "--interval",
         type=duration_of,

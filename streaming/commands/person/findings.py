@@ -22,7 +22,7 @@ from reconcilers.rows.finding import Finding
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import named
 from streaming.commands.arguments.finding_filter import FindingFilter, add_filter, filter_of, key_of
-from streaming.commands.arguments.times import day_of
+from streaming.commands.arguments.times import day_of, positive
 from streaming.commands.person.dead_letters import retry as retry_dead_letters
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
 from streaming.commands.person.finding_formats import FORMATS
@@ -40,11 +40,8 @@ ALL_DAYS = ()
 """Of --log without a day; argparse would read a text as one."""
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile findings``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "findings", help="list, export, retry, accept and undo what was found and repaired"
-    )
     add_filter(parser)
     parser.add_argument("--format", choices=sorted(FORMATS), default="table")
     parser.add_argument(
@@ -55,7 +52,7 @@ def add_command(commands: Any) -> None:
         metavar="DAY",
         help="what happened on a day (UTC), or from --since on",
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="most lines (table: 100)")
+    parser.add_argument("--limit", type=positive, metavar="N", help="most lines (table: 100)")
     _add_decisions(parser)
     add_orders(parser)
     parser.set_defaults(run=run)
@@ -91,6 +88,7 @@ def _add_decisions(parser: argparse.ArgumentParser) -> None:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """List or decide. Returns 1 if a named finding could not be decided."""
+    chosen = _chosen(arguments)
     if arguments.retry_dead_letters:
         return retry_dead_letters(settings, arguments)
     wanted = filter_of(arguments, partial(_mailboxes, settings))
@@ -102,14 +100,13 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     own, orders = open_own(settings), Orders.of(arguments)
     publish = partial(publish_wakes, settings.kafka, settings.kafka.suspects_topic)
     desk = Desk(own.journal, publish, now_micros, orders)
-    for keys, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
-        if keys is not None:
-            return desk.decide(decision, _chosen(keys, arguments), wanted)
+    for given, decision in ((arguments.retry, RETRY), (arguments.accept, ACCEPT)):
+        if given is not None:
+            return desk.decide(decision, chosen, wanted)
     if arguments.release is not None:
-        return desk.release(_chosen(arguments.release, arguments), wanted)
+        return desk.release(chosen, wanted)
     if arguments.undo is not None:
-        keys = _chosen(arguments.undo, arguments)
-        return undo_desk(settings, own, orders).undo(keys, wanted)
+        return undo_desk(settings, own, orders).undo(chosen, wanted)
     _list(_lines(own, desk, arguments, wanted), arguments)
     return 0
 
@@ -176,8 +173,15 @@ def _list(lines: Iterator[Json], arguments: argparse.Namespace) -> None:
         print(f"… and more: --limit, or --format jsonl (shown: {limit})")
 
 
-def _chosen(keys: list[str], arguments: argparse.Namespace) -> frozenset[str] | None:
-    """The named keys, None for all. Raises `Misconfigured` if neither or both are given."""
+def _chosen(arguments: argparse.Namespace) -> frozenset[str] | None:
+    """The keys to decide on; None for all, or if nothing is decided.
+
+    Raises `Misconfigured` if a decision is given neither or both.
+    """
+    given = (arguments.retry, arguments.accept, arguments.release, arguments.undo)
+    keys = next((each for each in given if each is not None), None)
+    if keys is None:
+        return None
     if arguments.log is not None:
         raise Misconfigured("--log only lists: decide on open findings")
     if bool(keys) == arguments.all:

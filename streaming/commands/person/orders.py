@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import Micros
-from streaming.commands.arguments.people import NO_REASON, who_and_why
+from streaming.commands.arguments.people import NO_REASON, who_and_why, who_of
 
 
 def add_orders(parser: argparse.ArgumentParser) -> None:
@@ -54,10 +53,9 @@ class Orders:
     def of(cls, arguments: argparse.Namespace) -> Orders:
         """The orders that the command line gives."""
         asks = arguments.all and not arguments.yes and not arguments.dry_run
-        who = arguments.who or getpass.getuser()
         agreed = _asked if asks else without_a_question
         insists = arguments.while_paused
-        return cls(who, arguments.reason, arguments.dry_run, insists, agreed)
+        return cls(who_of(arguments), arguments.reason, arguments.dry_run, insists, agreed)
 
     def told(self, sentence: str, done: str) -> str:
         """A finding's sentence, with who has decided on it."""

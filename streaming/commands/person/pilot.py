@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
 
 from checkpoints.pauses import Pauses, Resumed
 from reconcilers.declared.tally import QuotaRoot
@@ -24,11 +23,8 @@ from streaming.tables import CounterTables, connect
 NONE = "no pilot: everything is repaired"
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile pilot [--user U] [--mailbox ID] [--system S] [--kind K] [--for 2h] | --end``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "pilot", help="repair only what is named here, hold everything else"
-    )
     parser.add_argument(
         "--user", action="append", default=[], metavar="NAME", help="their mailboxes and quota"
     )
@@ -52,18 +48,17 @@ def add_command(commands: Any) -> None:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Begin, change, end or show the pilot; a running stream follows within two seconds."""
-    pauses, wanted = pauses_of(settings), _pilot_of(arguments)
-    if arguments.end:
-        if wanted != Pilot():
-            raise Misconfigured("--end ends the whole pilot: it takes no --user, --system or such")
-        lines = list(end(pauses, resumed_by(arguments)))
-    elif wanted == Pilot() and (arguments.until or arguments.lasts) is not None:
-        raise Misconfigured("name what is to be repaired until then: --user, --system or such")
-    elif wanted == Pilot():
-        lines = list(show(pauses, resumed_by(arguments)))
+    wanted = _pilot_of(arguments)
+    if wanted == Pilot():
+        if (arguments.until or arguments.lasts) is not None:
+            raise Misconfigured("name what is to be repaired until then: --user, --system or such")
+        shown = end if arguments.end else show
+        lines = list(shown(pauses_of(settings), resumed_by(arguments)))
+    elif arguments.end:
+        raise Misconfigured("--end ends the whole pilot: it takes no --user, --system or such")
     else:
         asked = asked_for(PILOT, arguments, wanted)
-        lines = [*unknown(wanted, _tables(settings)), *begin(pauses, asked)]
+        lines = [*unknown(wanted, _tables(settings)), *begin(pauses_of(settings), asked)]
     print("\n".join(lines or [NONE]))
     return 0
 

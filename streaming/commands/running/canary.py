@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from threading import Event
-from typing import Any, Protocol
+from typing import Protocol
 
 from checkpoints.cassandra import CassandraBookmarks, CassandraLease, Store
 from reconcilers.capture.frontier import CANARY_TABLE
@@ -38,11 +38,8 @@ from streaming.topics import Lanes, Watcher
 log = logging.getLogger("reconciler")
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile canary``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "canary", help="write canaries, also while no stream runs"
-    )
     parser.add_argument(
         "--begin-anew",
         action="store_true",

@@ -12,7 +12,6 @@ import logging
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
-from typing import Any
 
 from prometheus_client import CollectorRegistry
 
@@ -34,6 +33,7 @@ from streaming.commands.wiring.stream_names import StreamNames
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
+from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import connect, schema_of, watch_addresses
 from streaming.tables.guardrails import refuse_guardrails
@@ -44,11 +44,8 @@ from streaming.topics import Watcher, own_topics
 log = logging.getLogger("reconciler")
 
 
-def add_command(commands: Any) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile stream --mode observe|repair``."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "stream", help="find, and in repair mode repair, continuously"
-    )
     parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.OBSERVE.value)
     parser.add_argument(
         "--accept-loss", action="store_true", help="go on though Kafka's retention has passed"
@@ -84,6 +81,7 @@ class Lost:
 def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost()) -> None:
     """Run until told to stop. Raises `ReconcilerError`."""
     refuse_unsafe(settings, mode)
+    refuse_without_spark(settings.stream)
     names = StreamNames.of(settings, mode)
     if mode is Mode.REPAIR:
         refuse_guessed_levels(settings.cassandra)

@@ -42,14 +42,15 @@ ENDS = """
 import signal
 import sys
 from streaming import app
+from streaming.commands.look import status
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # of a run in the background it is ignored
 
 def run(settings, arguments):
     {body}
 
-app.status.add_command = lambda parsers: parsers.add_parser("ends").set_defaults(run=run)
-sys.exit(app.main(["ends"]))
+status.run = run
+sys.exit(app.main(["status"]))
 """
 
 
@@ -90,10 +91,8 @@ def test_a_command_ends_with_the_code_of_its_error(
     def fails(*_: object) -> int:
         raise error("a first line\nand a second")
 
-    monkeypatch.setattr(
-        status, "add_command", lambda of: of.add_parser("ends").set_defaults(run=fails)
-    )
-    assert app.main(["ends"]) == error.exit_code
+    monkeypatch.setattr(status, "run", fails)
+    assert app.main(["status"]) == error.exit_code
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith("reconcile: ")
     assert "a first line" in line
@@ -156,10 +155,8 @@ def test_a_command_runs_in_a_thread_too(monkeypatch: pytest.MonkeyPatch) -> None
         ran.set()
         raise Refused("no")
 
-    monkeypatch.setattr(
-        status, "add_command", lambda of: of.add_parser("ends").set_defaults(run=refused)
-    )
-    thread = Thread(target=app.main, args=(["ends"],))
+    monkeypatch.setattr(status, "run", refused)
+    thread = Thread(target=app.main, args=(["status"],))
     thread.start()
     thread.join()
     assert ran.is_set()

@@ -168,8 +168,9 @@ def test_what_cannot_be_read_says_what_is_wanted(read: object, text: str, wanted
 
 
 def chosen(*slots: Slot, **arguments: object) -> frozenset[str] | None:
-    given = argparse.Namespace(**{"log": None, "all": False, **arguments})
-    return command._chosen([text_of(slot) for slot in slots], given)
+    keys = {"retry": None, "accept": [text_of(slot) for slot in slots], "undo": None}
+    given = argparse.Namespace(**{**keys, "release": None, "log": None, "all": False, **arguments})
+    return command._chosen(given)
 
 
 def test_slots_are_named_or_all_are_meant_and_never_both_or_neither() -> None:

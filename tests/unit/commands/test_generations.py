@@ -15,7 +15,7 @@ from reconcilers.limits.pilot import Pilot
 from reconcilers.words.errors import Overloaded, Unreachable
 from reconcilers.words.model import Micros
 from streaming import app
-from streaming.commands.person import pause
+from streaming.commands.person import resume
 from streaming.commands.person import undo as undoing
 from streaming.commands.person.orders import Orders
 from streaming.commands.wiring import generations as command
@@ -140,8 +140,8 @@ def test_it_ends_no_pause_and_closes_no_breaker(
     kept = MemoryPauses()
     standing = Pause("all", NOW, "alice", "a look")
     kept.begin(standing)
-    monkeypatch.setattr(pause, "pauses_of", lambda settings: kept)
-    monkeypatch.setattr(pause, "open_own", lambda settings: SimpleNamespace(store=None))
+    monkeypatch.setattr(resume, "pauses_of", lambda settings: kept)
+    monkeypatch.setattr(resume, "open_own", lambda settings: SimpleNamespace(store=None))
     assert app.main(["resume", "--own-keyspace", "--who", "bob"]) == 0
     assert kept.standing() == (standing,)
     assert "it is accepted" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from reconcilers.limits.write_target import ALL, REMOVALS
 from streaming import app
 from streaming.commands.arguments import people
 from streaming.commands.person import pause as command
+from streaming.commands.person import resume
 from tests.builders.rows import NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.pauses import MemoryPauses
@@ -23,7 +24,7 @@ IN_AN_HOUR = "2027-01-15T09:00:00"
 def journal(monkeypatch: pytest.MonkeyPatch) -> MemoryJournal:
     kept = MemoryJournal()
     kept.open_breaker(Breaker.REPAIRS, "2000 in a minute", NOW)
-    monkeypatch.setattr(command, "open_own", lambda settings: SimpleNamespace(journal=kept))
+    monkeypatch.setattr(resume, "open_own", lambda settings: SimpleNamespace(journal=kept))
     return kept
 
 
@@ -31,6 +32,7 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> MemoryJournal:
 def pauses(journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch) -> MemoryPauses:
     kept = MemoryPauses()
     monkeypatch.setattr(command, "pauses_of", lambda settings: kept)
+    monkeypatch.setattr(resume, "pauses_of", lambda settings: kept)
     monkeypatch.setattr(people, "now_micros", lambda: NOW)
     return kept
 

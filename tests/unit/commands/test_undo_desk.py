@@ -358,11 +358,11 @@ def test_the_words_of_the_command_line_make_the_filter() -> None:
 
 def test_the_log_is_of_a_day_or_without_one_of_the_time_that_is_meant() -> None:
     parser = argparse.ArgumentParser()
-    findings.add_command(parser.add_subparsers())
-    day = parser.parse_args(["findings", "--log", "2026-11-21"]).log
+    findings.add_arguments(parser)
+    day = parser.parse_args(["--log", "2026-11-21"]).log
     assert day == date(2026, 11, 21)
-    assert parser.parse_args(["findings", "--log"]).log == ()
-    assert parser.parse_args(["findings"]).log is None
+    assert parser.parse_args(["--log"]).log == ()
+    assert parser.parse_args([]).log is None
 
 
 def test_a_moment_may_be_told_as_how_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,8 +29,9 @@ from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.app import _parser
-from streaming.commands.person.pause import ResumeDesk, listed, pausable
+from streaming.app import parsed
+from streaming.commands.person.pause import listed, pausable
+from streaming.commands.person.resume import ResumeDesk
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.pause_report import PauseReport
 from streaming.steps.outcome import Outcome
@@ -325,7 +326,7 @@ def test_a_pause_whose_time_has_come_is_over(caplog: pytest.LogCaptureFixture) -
 
 
 def arguments(*words: str) -> argparse.Namespace:
-    return _parser().parse_args(words)
+    return parsed(words)
 
 
 def test_what_can_be_paused() -> None:

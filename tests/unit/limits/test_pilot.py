@@ -25,8 +25,8 @@ from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming import app
 from streaming.commands.arguments import people
-from streaming.commands.person import pause as pause_command
 from streaming.commands.person import pilot as command
+from streaming.commands.person.resume import ResumeDesk
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.pause_report import PauseReport
 from streaming.steps.pauses import OWNERS_FOR, PauseWatch
@@ -375,6 +375,6 @@ def test_resume_ends_pauses_and_no_pilot() -> None:
     kept.begin(begun())
     kept.begin(Pause("all", NOW + 1, "alice", "a look"))
     journal = SimpleNamespace(breakers=dict, close_breakers=lambda at: None)
-    desk = pause_command.ResumeDesk(kept, journal, BY)
+    desk = ResumeDesk(kept, journal, BY)
     assert list(desk.end_pauses(None)) == ["ended the pause of all, paused by alice: a look"]
     assert kept.standing() == (begun(),)

@@ -200,7 +200,7 @@ def test_a_wrong_place_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_the_parser_takes_what_the_page_names() -> None:
-    given = app._parser().parse_args(
+    given = app.parsed(
         ["lwt-report", "--interval", "5m", "--watch", "--json", "--jmx", "[::1]:7199"]
     )
     assert (given.interval, given.watch, given.json, given.jmx) == (

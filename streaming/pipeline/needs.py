@@ -1,0 +1,47 @@
+"""What Spark needs on this host: Java and its Kafka connector. Checked before a lease is taken."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from reconcilers.words.errors import Misconfigured
+from streaming.settings import StreamSettings
+
+OLDEST = 17
+"""The first version of Java that runs Spark 4."""
+PATIENCE = 60.0
+"""Seconds for an answer of Java's, which takes one on a machine that is not busy."""
+
+
+def refuse_without_spark(settings: StreamSettings) -> None:
+    """Raise `Misconfigured` unless Spark can start here."""
+    connector_jars(settings)
+    _refuse_other_java()
+
+
+def connector_jars(settings: StreamSettings) -> list[str]:
+    """The jars of Spark's Kafka connector. Raises `Misconfigured` if there are none."""
+    folder = settings.jars.resolve()
+    jars = [str(jar) for jar in sorted(folder.glob("*.jar"))]
+    if not jars:
+        raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: correct stream.jars")
+    return jars
+
+
+def _refuse_other_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    where = f"JAVA_HOME is {home}" if home else "JAVA_HOME is not set, so PATH is searched"
+    try:
+        told = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=PATIENCE, check=False
+        ).stderr
+    except (OSError, subprocess.TimeoutExpired) as failed:
+        raise Misconfigured(f"Spark needs Java {OLDEST} or newer: {failed} ({where})") from failed
+    found = re.search(r'version "(\d+)', told)
+    if found is None or int(found[1]) < OLDEST:
+        version = told.partition("\n")[0].strip() or "no version"
+        raise Misconfigured(f"Spark needs Java {OLDEST} or newer: {java} says {version} ({where})")
