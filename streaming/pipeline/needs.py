@@ -1,8 +1,12 @@
-"""What Spark needs on this host: Java and its Kafka connector. Checked before a lease is taken."""
+"""What Spark needs on this host: its Kafka connector, a user with a name, and Java.
+
+It is checked before a lease is taken.
+"""
 
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import subprocess
 from pathlib import Path
@@ -19,6 +23,7 @@ PATIENCE = 60.0
 def refuse_without_spark(settings: StreamSettings) -> None:
     """Raise `Misconfigured` unless Spark can start here."""
     connector_jars(settings)
+    _refuse_nameless_user()
     _refuse_other_java()
 
 
@@ -29,6 +34,17 @@ def connector_jars(settings: StreamSettings) -> list[str]:
     if not jars:
         raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: correct stream.jars")
     return jars
+
+
+def _refuse_nameless_user() -> None:
+    """Hadoop, which Spark uses for files, logs in as the user of the process, by name."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError as nameless:
+        raise Misconfigured(
+            f"Spark needs a user with a name, and user id {os.getuid()} has none: add it to"
+            " /etc/passwd, or preload libnss_wrapper.so as deploy/spark/entrypoint.sh does"
+        ) from nameless
 
 
 def _refuse_other_java() -> None:

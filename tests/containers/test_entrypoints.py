@@ -228,3 +228,27 @@ def test_an_agent_that_does_not_listen_is_not_healthy() -> None:
     with answering(200) as port:
         pass
     assert run(["bash", str(DEPLOY / "agent" / "healthy.sh"), str(port)], {}).returncode != 0
+
+
+def test_the_stream_names_a_user_id_without_a_name(tmp_path: Path) -> None:
+    """As OpenShift runs containers; a name that is there is left alone."""
+    known = run([str(DEPLOY / "spark/entrypoint.sh"), "status"], {"PATH": named(tmp_path, "bob")})
+    assert known.stdout.split() == ["status", "preload=", "passwd="]
+    nameless = {"PATH": named(tmp_path, ""), "TMPDIR": str(tmp_path)}
+    done = run([str(DEPLOY / "spark/entrypoint.sh"), "status"], nameless)
+    *_, preload, passwd = done.stdout.split()
+    assert preload == "preload=libnss_wrapper.so"
+    assert Path(passwd.partition("=")[2]).read_text().startswith("reconciler:x:2000123456:0:")
+
+
+def named(folder: Path, name: str) -> str:
+    """A PATH with a `reconcile` that shows its arguments, and a user of this name."""
+    programs = {
+        "reconcile": 'echo "$@" "preload=${LD_PRELOAD:-}" "passwd=${NSS_WRAPPER_PASSWD:-}"',
+        "getent": f"test -n '{name}'",
+        "id": "if [ $1 = -u ]; then echo 2000123456; else echo 0; fi",
+    }
+    for program, told in programs.items():
+        stand_in(folder, program)
+        (folder / "bin" / program).write_text(f"#!/bin/sh\n{told}\n", encoding="utf-8")
+    return f"{folder / 'bin'}:{os.environ['PATH']}"

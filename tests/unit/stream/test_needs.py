@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,11 @@ def test_without_a_java_home_the_path_is_searched(
 def test_the_connector_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match=r"no jars of .* in .*: correct stream\.jars"):
         connector_jars(StreamSettings(jars=tmp_path))
+
+
+def test_a_user_id_without_a_name_is_refused(
+    settings: StreamSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 2_000_123_456)
+    with pytest.raises(Misconfigured, match="user id 2000123456 has none"):
+        refuse_without_spark(settings)
