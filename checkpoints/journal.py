@@ -11,13 +11,13 @@ Every implementation follows these rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Protocol
 
 from checkpoints.holds import Holds
 from reconcilers.declared.family import Family
-from reconcilers.limits.breakers import Breaker
+from reconcilers.limits.breakers import Breaker, Opening
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Micros, Slot
 
@@ -62,5 +62,8 @@ class Journal(Protocol):
     def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
         """Open a breaker at a time (µs); it stays open until `close_breakers`."""
 
-    def close_breakers(self, at: Micros) -> None:
-        """Close all breakers at a time (µs), for a person who has looked."""
+    def openings(self) -> Sequence[Opening]:
+        """The openings that nobody has closed, oldest first by breaker."""
+
+    def close_breakers(self, at: Micros, openings: Iterable[Opening] | None = None) -> None:
+        """Close these openings (all that stand) at a time (µs), for a person who has looked."""

@@ -16,7 +16,7 @@ from checkpoints.cassandra.store import Request, Store
 from checkpoints.clock import now_micros
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
-from reconcilers.limits.breakers import Breaker
+from reconcilers.limits.breakers import Breaker, Opening
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.memory import UUID_EPOCH_100NS
 from reconcilers.words.key import WHOLE_TABLE, named, slot_from_text, text_of
@@ -212,30 +212,26 @@ class CassandraJournal:
 
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers, each with the reason of its first opening."""
-        opened: dict[Breaker, str] = {}
-        for name, _opened_at, reason in self._standing_open():
-            opened.setdefault(Breaker(name), reason)
-        return opened
+        first = {each.breaker: each.reason for each in reversed(self.openings())}
+        return dict(sorted(first.items()))
 
     def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
         """Open a breaker. An opening that a person has closed stays closed."""
         values = (reason, self._scope, str(breaker), at)
         self._store.run("opening a breaker", [(self._open_breaker, values)])
 
-    def close_breakers(self, at: Micros) -> None:
-        """Close each open opening."""
-        self._store.run(
-            "closing the breakers",
-            [
-                (self._close_breaker, (at, self._scope, name, opened_at))
-                for name, opened_at, _reason in self._standing_open()
-            ],
-        )
+    def close_breakers(self, at: Micros, openings: Iterable[Opening] | None = None) -> None:
+        """Close these openings, or all that stand."""
+        closed = self.openings() if openings is None else openings
+        values = [(at, self._scope, str(each.breaker), each.at) for each in closed]
+        statements = [(self._close_breaker, each) for each in values]
+        self._store.run("closing the breakers", statements)
 
-    def _standing_open(self) -> list[tuple[str, Micros, str]]:
+    def openings(self) -> list[Opening]:
+        """The openings that stand, oldest first by breaker."""
         rows = self._store.rows("reading the breakers", self._read_breakers, self._scope)
         return [
-            (name, opened_at, reason)
+            Opening(Breaker(name), opened_at, reason)
             for name, opened_at, reason, closed_at in rows
             if name is not None and closed_at is None  # a row may have a generation only
         ]

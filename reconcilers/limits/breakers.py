@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 from zlib import crc32
 
 from reconcilers.limits.ceiling import MINUTE
@@ -24,6 +25,14 @@ class Breaker(StrEnum):
     REPAIRS = "repairs"
     REMOVALS = "removals"
     CORRECTIONS = "corrections"
+
+
+class Opening(NamedTuple):
+    """One opening of a breaker, ``at`` a time (µs)."""
+
+    breaker: Breaker
+    at: Micros
+    reason: str
 
 
 OF_ROWS = frozenset({Breaker.REPAIRS, Breaker.REMOVALS})

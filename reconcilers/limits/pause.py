@@ -85,7 +85,9 @@ class Pause:
             return "reconcile pilot --end"
         if self == NO_PILOT:
             return "reconcile pilot --user NAME"
-        return RULES[self.waiting.wait].command
+        if self.is_doubt:
+            return RULES[Wait.OWN_KEYSPACE].command
+        return f"reconcile resume --pause {self.what}"
 
 
 def in_doubt(why: str) -> Pause:

@@ -89,7 +89,7 @@ RULES: Mapping[Wait, WaitRule] = {
         "reconcile findings --release KEY",
         is_looked_at=False,
     ),
-    Wait.PAUSE: WaitRule("a person has paused repairs", Ends.TIME, "reconcile resume"),
+    Wait.PAUSE: WaitRule("a person has paused repairs", Ends.TIME, "reconcile resume --pause NAME"),
     Wait.PILOT: WaitRule(
         "the pilot names others, or `repair.only_pilot` is set and no pilot runs",
         Ends.TIME,
@@ -102,7 +102,9 @@ RULES: Mapping[Wait, WaitRule] = {
         "our keyspace was too slow to read whether repairs are paused", Ends.STREAM
     ),
     Wait.BREAKER: WaitRule(
-        "a breaker is open: more was found than is believable", Ends.PERSON, "reconcile resume"
+        "a breaker is open: more was found than is believable",
+        Ends.PERSON,
+        "reconcile resume --breaker NAME",
     ),
     Wait.DECISION: WaitRule(
         "a person has to decide", Ends.PERSON, "reconcile findings --accept KEY"

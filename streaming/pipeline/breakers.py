@@ -59,9 +59,10 @@ class BreakerWatch:
             reason = after.opened[breaker]
             self.journal.open_breaker(breaker, reason, count.opens_at)
             log.error(
-                "breaker %s opened: %s; %s pause until `reconcile resume`",
+                "breaker %s opened: %s; %s pause until `reconcile resume --breaker %s`",
                 breaker.value,
                 reason,
+                breaker.value,
                 breaker.value,
             )
         self._state = after  # only now that the journal holds it

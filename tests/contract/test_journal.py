@@ -229,6 +229,16 @@ def test_breakers_stay_open_until_closed(journal: Journal) -> None:
     assert journal.breakers() == {}
 
 
+def test_openings_are_closed_one_by_one(journal: Journal) -> None:
+    for breaker, at in ((Breaker.REMOVALS, 10), (Breaker.REPAIRS, 11), (Breaker.REMOVALS, 12)):
+        journal.open_breaker(breaker, f"opened at {at}", at)
+    first, second, repairs = journal.openings()
+    assert (first.at, second.at, repairs.breaker) == (10, 12, Breaker.REPAIRS)
+    journal.close_breakers(20, [first, repairs])
+    assert journal.openings() == [second]
+    assert journal.breakers() == {Breaker.REMOVALS: "opened at 12"}
+
+
 def test_a_breaker_opens_again_whatever_the_clocks_say(journal: Journal) -> None:
     journal.open_breaker(Breaker.REPAIRS, "first", 1_000)
     journal.close_breakers(500)

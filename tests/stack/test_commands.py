@@ -457,9 +457,9 @@ def test_resume_closes_every_breaker(journal: CassandraJournal, reconcile: Recon
     journal.open_breaker(Breaker.REMOVALS, "101 in a minute", now_micros())
     code, said = reconcile("resume")
     assert code == 0
-    assert "closed breaker repairs: it had opened for 1001 in a minute" in said
+    assert "breaker repairs, open: 1001 in a minute" in said
     assert journal.breakers() == {}
-    assert reconcile("resume") == (0, "nothing was paused, and no breaker was open\n")
+    assert reconcile("resume") == (0, "nothing is paused, and no breaker is open\n")
 
 
 # --- as a program -------------------------------------------------------------------------------

@@ -45,8 +45,8 @@ def test_in_the_middle_of_a_slice_writing_stops_and_goes_on_when_it_is_resumed(
     assert repaired(scene, places) == done
     told = scene.command("status").stdout
     assert "PAUSED: repairs of all are paused by alice: a look" in told
-    answer = scene.command("resume", "--who", "bob", "--reason", "it was nothing")
-    assert "ended the pause of all, paused by alice: a look" in answer.stdout
+    answer = scene.command("resume", "--yes", "--who", "bob", "--reason", "it was nothing")
+    assert "pause of all, paused by alice: a look" in answer.stdout
     for place in (*left, late):
         scene.await_verified(place.row)
     assert scene.metric(shown, reason="pause") == 0
@@ -63,6 +63,6 @@ def test_removals_alone_can_be_paused(scene: Scene) -> None:
     scene.await_verified(missing.row)
     until("the orphan is held", lambda: scene.is_held(orphan.row, HELD))
     assert not scene.lacks(orphan.row)
-    scene.succeed("resume", "removals")
+    scene.succeed("resume", "--pause", "removals")
     scene.await_verified(orphan.row)
     assert scene.lacks(orphan.row)

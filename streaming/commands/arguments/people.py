@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
+import sys
 from typing import Any
 
 from checkpoints.clock import now_micros
@@ -46,6 +47,16 @@ def who_of(arguments: argparse.Namespace) -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # OSError from Python 3.13 on
         return f"uid {os.getuid()}"
+
+
+def is_agreed(question: str) -> bool:
+    """Ask the question on the terminal. Raises `Misconfigured` without one."""
+    if not sys.stdin.isatty():
+        raise Misconfigured(f"{question} Without a terminal, --yes answers")
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
 
 
 def asked_for(what: str, arguments: argparse.Namespace, pilot: Pilot | None = None) -> Pause:

@@ -172,8 +172,8 @@ class ExplainDesk:
         )
 
     def _hindrances(self) -> Iterator[str]:
-        for breaker, why in self.own.journal.breakers().items():
-            yield f"breaker {breaker.value} is open: {why}; `reconcile resume`"
+        for name, why in self.own.journal.breakers().items():
+            yield f"breaker {name.value} is open: {why}; `reconcile resume --breaker {name.value}`"
         for each in self.job.connections().pauses.asked_anew():
             yield f"{each.told}; `{each.command}`"
 

@@ -271,13 +271,16 @@ def _held_back_text(found: Status) -> Iterator[str]:
     for each in found.held:
         yield f"HELD: {each} ends it"
     for pause in found.pauses:
-        yield f"PAUSED: {pause}; `reconcile resume` ends it"
+        yield f"PAUSED: {pause}; `reconcile resume --pause NAME` ends it"
     for pilot in found.pilots:
         yield f"PILOT: {pilot}; `reconcile pilot --end` ends it"
     if found.on_hold:
         yield f"{found.on_hold} keys are on hold: `reconcile findings --on-hold`"
     for breaker, why in found.breakers.items():
-        yield f"breaker {breaker} is OPEN: {why}; look at the findings, then `reconcile resume`"
+        yield (
+            f"breaker {breaker} is OPEN: {why}; look at the findings, then"
+            f" `reconcile resume --breaker {breaker}`"
+        )
     if not found.breakers:
         yield "breakers closed"
 

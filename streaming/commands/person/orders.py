@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,9 +11,8 @@ from checkpoints.pauses import Resumed
 from reconcilers.declared.family import Family
 from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding
-from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import Micros
-from streaming.commands.arguments.people import NO_REASON, who_and_why, who_of
+from streaming.commands.arguments.people import NO_REASON, is_agreed, who_and_why, who_of
 
 
 def add_orders(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +51,7 @@ class Orders:
     def of(cls, arguments: argparse.Namespace) -> Orders:
         """The orders that the command line gives."""
         asks = arguments.all and not arguments.yes and not arguments.dry_run
-        agreed = _asked if asks else without_a_question
+        agreed = is_agreed if asks else without_a_question
         insists = arguments.while_paused
         return cls(who_of(arguments), arguments.reason, arguments.dry_run, insists, agreed)
 
@@ -69,13 +67,3 @@ class Orders:
     def end(self) -> Resumed:
         """The end of a hold."""
         return Resumed(self.clock(), self.who, self.reason)
-
-
-def _asked(question: str) -> bool:
-    """Ask the question. Raises `Misconfigured` without a terminal."""
-    if not sys.stdin.isatty():
-        raise Misconfigured("--all asks before it does anything: without a terminal add --yes")
-    try:
-        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
-    except EOFError:
-        return False

@@ -27,18 +27,13 @@ def pausable() -> tuple[str, ...]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile pause [WHAT] [--until T | --for 2h] [--reason TEXT] [--who NAME]``."""
-    add_what(parser, f"one of {', '.join(pausable())}", default=ALL)
+    what: Any = {"nargs": "?", "type": one_of(pausable()), "metavar": "WHAT"}
+    parser.add_argument("what", default=ALL, help=f"one of {', '.join(pausable())}", **what)
     until_or_for(parser).add_argument(
         "--list", action="store_true", help="all pauses that ever were, with who, why"
     )
     who_and_why(parser)
     parser.set_defaults(run=run)
-
-
-def add_what(parser: argparse.ArgumentParser, told: str, default: str | None) -> None:
-    """Add the name of what is paused."""
-    what: Any = {"nargs": "?", "type": one_of(pausable()), "metavar": "WHAT"}
-    parser.add_argument("what", default=default, help=told, **what)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -49,7 +44,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     wanted = asked_for(arguments.what, arguments)
     pauses_of(settings).begin(wanted)
     print(wanted.told)
-    print("what is found is held; `reconcile resume` ends the pause")
+    print(f"what is found is held; `reconcile resume --pause {wanted.what}` ends the pause")
     return 0
 
 

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from checkpoints.journal import Journal
 from checkpoints.pauses import Pauses, Resumed
+from reconcilers.limits.breakers import Breaker, Opening
+from reconcilers.limits.pause import Pause
 from reconcilers.words.errors import Misconfigured
-from streaming.commands.arguments.people import resumed_by, who_and_why
-from streaming.commands.person.pause import add_what, pauses_of
+from streaming.commands.arguments.names import one_of
+from streaming.commands.arguments.people import is_agreed, resumed_by, who_and_why
+from streaming.commands.person.pause import pausable, pauses_of
 from streaming.commands.wiring.generations import accept
 from streaming.settings import Settings
 from streaming.tables.own_keyspace import open_own
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``reconcile resume [WHAT | --own-keyspace] [--reason TEXT] [--who NAME]``."""
-    add_what(parser, "end the pauses of it only, and no breaker", default=None)
+    """``reconcile resume [--pause NAME] [--breaker NAME] [--yes | --dry-run] | --own-keyspace``."""
+    breakers = [each.value for each in Breaker]
+    for option, names in (("--pause", pausable()), ("--breaker", breakers)):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            type=one_of(names),
+            metavar="NAME",
+            help=f"end this only; one of {', '.join(names)}",
+        )
+    parser.add_argument("--yes", action="store_true", help="end others' pauses without a question")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be ended")
     parser.add_argument(
         "--own-keyspace",
         action="store_true",
@@ -32,43 +46,67 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """End pauses and close breakers; the running stream reads it with its next batch."""
     by = resumed_by(arguments)
     if arguments.own_keyspace:
-        if arguments.what is not None:
-            raise Misconfigured("--own-keyspace ends no pause: it takes no WHAT")
+        if arguments.pause or arguments.breaker or arguments.dry_run:
+            raise Misconfigured("--own-keyspace ends no pause and no breaker: it takes no name")
         print("\n".join(accept(settings, open_own(settings), by)))
         return 0
-    pauses = pauses_of(settings)
-    desk = ResumeDesk(pauses, open_own(settings).journal, by)
-    done = list(desk.end_pauses(arguments.what))
-    if arguments.what is None:
-        done += desk.close_breakers()
-    print("\n".join(done or ["nothing was paused, and no breaker was open"]))
-    if done:
-        print("the running stream looks again at what was held, at half the pace of the limits")
-    for each in pauses.standing():
-        if each.pilot is not None and each.stands(by.at):
+    desk = ResumeDesk(pauses_of(settings), open_own(settings).journal, by)
+    ends = desk.asked(arguments.pause, arguments.breaker)
+    print("\n".join(ends.told(by) or ["nothing is paused, and no breaker is open"]))
+    if arguments.dry_run:
+        print("nothing done")
+        return 0
+    others = sorted({each.who for each in ends.pauses if each.stands(by.at)} - {by.who})
+    question = f"These are pauses of {', '.join(others)}. End them?"
+    if others and not arguments.yes and not is_agreed(question):
+        print("nothing done")
+        return 1
+    desk.end(ends)
+    if ends.told(by):
+        print(
+            "ended; the running stream looks again at what was held, at half the pace of the limits"
+        )
+    for each in desk.pauses.standing():
+        if each.stands(by.at):
             print(f"{each.told}; `{each.command}` ends it")
     return 0
 
 
 @dataclass(frozen=True, slots=True)
+class Ends:
+    """The pauses and the openings of breakers that a person ends. They are listed once."""
+
+    pauses: tuple[Pause, ...]
+    openings: tuple[Opening, ...]
+
+    def told(self, by: Resumed) -> list[str]:
+        """A line for each pause in force, and for each open breaker."""
+        paused = [f"pause of {each.what}, {each}" for each in self.pauses if each.stands(by.at)]
+        reasons = {each.breaker: each.reason for each in reversed(self.openings)}
+        opened = [f"breaker {each.value}, open: {why}" for each, why in sorted(reasons.items())]
+        return [*paused, *opened]
+
+
+@dataclass(frozen=True, slots=True)
 class ResumeDesk:
-    """Ends pauses and breakers; yields a line for each."""
+    """Ends pauses and breakers; pilots have a command of their own."""
 
     pauses: Pauses
     journal: Journal
     by: Resumed
 
-    def end_pauses(self, what: str | None) -> Iterator[str]:
-        """End the pauses of one name; with None all but pilots, which have their own command."""
-        for each in self.pauses.standing():
-            if each.pilot is None and what in (None, each.what):
-                self.pauses.end(each, self.by)
-                if each.stands(self.by.at):
-                    yield f"ended the pause of {each.what}, {each}"
+    def asked(self, pauses: Collection[str], breakers: Collection[str]) -> Ends:
+        """The pauses and breakers of these names; all of both if no name is given."""
+        named = bool(pauses or breakers)
+        standing = (each for each in self.pauses.standing() if each.pilot is None)
+        openings = self.journal.openings()
+        return Ends(
+            tuple(each for each in standing if not named or each.what in pauses),
+            tuple(each for each in openings if not named or each.breaker.value in breakers),
+        )
 
-    def close_breakers(self) -> Iterator[str]:
-        """Close all open breakers."""
-        opened = self.journal.breakers()
-        self.journal.close_breakers(self.by.at)
-        for breaker, why in opened.items():
-            yield f"closed breaker {breaker.value}: it had opened for {why}"
+    def end(self, ends: Ends) -> None:
+        """End the pauses and close the openings."""
+        for each in ends.pauses:
+            self.pauses.end(each, self.by)
+        self.journal.close_breakers(self.by.at, ends.openings)

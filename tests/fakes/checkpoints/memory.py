@@ -18,7 +18,7 @@ from checkpoints.holds import Holds
 from checkpoints.lineage import Delete, SourceInGroup
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
-from reconcilers.limits.breakers import Breaker
+from reconcilers.limits.breakers import Breaker, Opening
 from reconcilers.rows.deletes import (
     Deletes,
     OwnDelete,
@@ -104,21 +104,24 @@ class MemoryJournal:
                     yield finding
 
     def breakers(self) -> dict[Breaker, str]:
-        opened: dict[Breaker, str] = {}
-        for (breaker, _at), (reason, closed_at) in sorted(self._breakers.items()):
-            if closed_at is None:
-                opened.setdefault(breaker, reason)
-        return opened
+        first = {each.breaker: each.reason for each in reversed(self.openings())}
+        return dict(sorted(first.items()))
+
+    def openings(self) -> list[Opening]:
+        return [
+            Opening(breaker, at, reason)
+            for (breaker, at), (reason, closed_at) in sorted(self._breakers.items())
+            if closed_at is None
+        ]
 
     def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
         """Open a breaker; the same opening again stays closed once it was."""
         _reason, closed_at = self._breakers.get((breaker, at), ("", None))
         self._breakers[breaker, at] = (reason, closed_at)
 
-    def close_breakers(self, at: Micros) -> None:
-        for opening, (reason, closed_at) in self._breakers.items():
-            if closed_at is None:
-                self._breakers[opening] = (reason, at)
+    def close_breakers(self, at: Micros, openings: Iterable[Opening] | None = None) -> None:
+        for each in self.openings() if openings is None else openings:
+            self._breakers[each.breaker, each.at] = (each.reason, at)
 
     def _append(self, finding: Finding, state: State, at: Micros) -> None:
         family = self._families[finding.family]

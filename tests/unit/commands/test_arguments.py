@@ -25,7 +25,7 @@ A_DAY, THE_DAY_AFTER = "2026-01-01T00:00:00", "2026-01-02T00:00:00"
         (["pause", "--until", A_DAY], "the time of --until is over"),
         (["pilot", "--for", "2h"], "name what is to be repaired until then"),
         (["pilot", "--end", "--user", "bob"], "--end ends the whole pilot"),
-        (["resume", "all", "--own-keyspace"], "--own-keyspace ends no pause"),
+        (["resume", "--pause", "all", "--own-keyspace"], "--own-keyspace ends no pause"),
         (["replay", "--from-time", THE_DAY_AFTER, "--to-time", A_DAY], "nothing lies between"),
         (["replay", "--from-time", A_DAY, "--to-time", A_DAY], "nothing lies between"),
         (["explain", "bob", "7"], "'bob' is no mailbox id"),

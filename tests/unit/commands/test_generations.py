@@ -145,7 +145,7 @@ def test_it_ends_no_pause_and_closes_no_breaker(
     assert app.main(["resume", "--own-keyspace", "--who", "bob"]) == 0
     assert kept.standing() == (standing,)
     assert "it is accepted" in capsys.readouterr().out
-    assert app.main(["resume", "removals", "--own-keyspace"]) == 2
+    assert app.main(["resume", "--pause", "removals", "--own-keyspace"]) == 2
 
 
 # --- what status says

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from reconcilers.limits.breakers import Breaker
+from reconcilers.limits.breakers import OF_ROWS, Breaker
 from reconcilers.limits.write_target import ALL, REMOVALS
 from streaming import app
 from streaming.commands.arguments import people
@@ -69,11 +69,89 @@ def test_a_time_that_is_over_pauses_nothing(pauses: MemoryPauses, until: str) ->
     assert pauses.standing() == ()
 
 
-@pytest.mark.parametrize(("what", "open_then"), [([], set()), ([REMOVALS], {Breaker.REPAIRS})])
-def test_resume_closes_the_breakers_unless_it_is_of_one_thing(
-    pauses: MemoryPauses, journal: MemoryJournal, what: list[str], open_then: set[Breaker]
+def resume_with(*words: str, who: str = "alice") -> int:
+    return app.main(["resume", *words, "--who", who])
+
+
+@pytest.fixture
+def paused(pauses: MemoryPauses, journal: MemoryJournal) -> MemoryPauses:
+    """Alice has paused all and removals; two breakers are open."""
+    journal.open_breaker(Breaker.REMOVALS, "200 in a minute", NOW)
+    for what in (ALL, REMOVALS):
+        app.main(["pause", what, "--who", "alice"])
+    return pauses
+
+
+@pytest.mark.parametrize(
+    ("words", "paused_then", "open_then"),
+    [
+        ((), set(), set()),
+        (("--pause", REMOVALS), {ALL}, OF_ROWS),
+        (("--pause", REMOVALS, "--pause", ALL), set(), OF_ROWS),
+        (("--breaker", "repairs"), {ALL, REMOVALS}, {Breaker.REMOVALS}),
+        (("--breaker", "removals", "--pause", ALL), {REMOVALS}, {Breaker.REPAIRS}),
+        (("--dry-run",), {ALL, REMOVALS}, OF_ROWS),
+    ],
+    ids=str,
+)
+def test_resume_ends_what_is_named(
+    paused: MemoryPauses,
+    journal: MemoryJournal,
+    words: tuple[str, ...],
+    paused_then: set[str],
+    open_then: set[Breaker],
 ) -> None:
-    app.main(["pause", *what])
-    assert app.main(["resume", *what]) == 0
-    assert pauses.standing() == ()
+    assert resume_with(*words) == 0
+    assert {each.what for each in paused.standing()} == paused_then
     assert set(journal.breakers()) == open_then
+
+
+def test_resume_says_what_it_ends(paused: MemoryPauses, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    resume_with("--dry-run")
+    assert capsys.readouterr().out.splitlines() == [
+        "pause of all, paused by alice: no reason given",
+        "pause of removals, paused by alice: no reason given",
+        "breaker removals, open: 200 in a minute",
+        "breaker repairs, open: 2000 in a minute",
+        "nothing done",
+    ]
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 2), ("", 1, 2), ("y", 0, 0)])
+def test_another_persons_pause_is_ended_only_after_a_question(
+    paused: MemoryPauses, monkeypatch: pytest.MonkeyPatch, answer: str, code: int, left: int
+) -> None:
+    asked: list[str] = []
+
+    def answered(question: str) -> str:
+        asked.append(question)
+        return answer
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", answered)
+    assert resume_with(who="bob") == code
+    assert len(paused.standing()) == left
+    assert asked == ["These are pauses of alice. End them? [y/N] "]
+
+
+@pytest.mark.parametrize(("words", "code"), [((), 2), (("--yes",), 0), (("--dry-run",), 0)])
+def test_without_a_terminal_yes_answers(
+    paused: MemoryPauses, words: tuple[str, ...], code: int
+) -> None:
+    assert resume_with(*words, who="bob") == code
+    assert len(paused.standing()) == (0 if "--yes" in words else 2)
+
+
+def test_a_breaker_that_opens_after_the_list_stays_open(
+    paused: MemoryPauses, journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The person has not seen it."""
+
+    def opens(_question: str) -> bool:
+        journal.open_breaker(Breaker.REPAIRS, "5000 in a minute", NOW + SECOND)
+        return True
+
+    monkeypatch.setattr(resume, "is_agreed", opens)
+    assert resume_with(who="bob") == 0
+    assert journal.breakers() == {Breaker.REPAIRS: "5000 in a minute"}

@@ -64,7 +64,7 @@ def test_what_needs_a_person_is_told_with_the_command() -> None:
     finding = OpenCount("messages", "missing_row", "stuck", 3)
     told = text(stuck=3, findings=(finding,), breakers={"repairs": "1001 in a minute"})
     assert "breaker repairs is OPEN: 1001 in a minute" in told
-    assert "`reconcile resume`" in told
+    assert "`reconcile resume --breaker repairs`" in told
     assert "3 stuck: `reconcile findings --state stuck`" in told
 
 
@@ -94,7 +94,7 @@ A_PILOT = "only user bob is repaired: pilot of alice: a first try"
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"pauses": (PAUSED,)}, f"PAUSED: {PAUSED}; `reconcile resume`"),
+        ({"pauses": (PAUSED,)}, f"PAUSED: {PAUSED}; `reconcile resume --pause NAME`"),
         ({"held": (OF_ITSELF,), "pauses": ("",)}, f"HELD: {OF_ITSELF} ends it\nPAUSED:"),
         ({"pilots": (A_PILOT,)}, f"PILOT: {A_PILOT}; `reconcile pilot --end` ends it"),
         ({"on_hold": 3}, "3 keys are on hold: `reconcile findings --on-hold`"),

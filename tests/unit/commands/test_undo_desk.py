@@ -282,7 +282,7 @@ def arguments(**given: object) -> argparse.Namespace:
 
 def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    with pytest.raises(Misconfigured, match="without a terminal add --yes"):
+    with pytest.raises(Misconfigured, match="Without a terminal, --yes answers"):
         Orders.of(arguments()).agreed("go on?")
     for quiet in ({"yes": True}, {"dry_run": True}, {"all": False}):
         assert Orders.of(arguments(**quiet)).agreed("go on?")

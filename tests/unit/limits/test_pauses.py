@@ -335,7 +335,7 @@ def test_what_can_be_paused() -> None:
     assert arguments("pause").what == ALL
     assert arguments("pause", "removals", "--for", "2h").lasts == 7200 * SECOND
     assert arguments("pause", "--until", "2027-01-15T08:00:00").until == NOW
-    assert arguments("resume").what is None
+    assert arguments("resume").pause == []
 
 
 @pytest.mark.parametrize(
@@ -346,22 +346,24 @@ def test_what_cannot_is_refused(words: Sequence[str]) -> None:
         arguments(*words)
 
 
-def resumed(pauses: Iterable[Pause], what: str | None) -> tuple[list[str], MemoryPauses]:
+def resumed(pauses: Iterable[Pause], *what: str) -> tuple[list[str], MemoryPauses]:
     kept, journal = MemoryPauses(), MemoryJournal()
     for each in pauses:
         kept.begin(each)
     journal.open_breaker(Breaker.REPAIRS, "2000 in a minute", NOW)
     desk = ResumeDesk(kept, journal, BY)
-    return [*desk.end_pauses(what), *desk.close_breakers()], kept
+    ends = desk.asked(what, [])
+    desk.end(ends)
+    return ends.told(BY), kept
 
 
 def test_resume_ends_every_pause_and_closes_the_breakers() -> None:
     past = replace(PAUSE, asked_at=NOW - 9, until=NOW - 1)
-    told, kept = resumed([past, PAUSE, replace(PAUSE, what=REMOVALS)], None)
+    told, kept = resumed([past, PAUSE, replace(PAUSE, what=REMOVALS)])
     assert told == [
-        "ended the pause of all, paused by alice: a look",
-        "ended the pause of removals, paused by alice: a look",
-        "closed breaker repairs: it had opened for 2000 in a minute",
+        "pause of all, paused by alice: a look",
+        "pause of removals, paused by alice: a look",
+        "breaker repairs, open: 2000 in a minute",
     ]
     assert kept.standing() == ()
 

@@ -34,6 +34,7 @@ from streaming.steps.permit import Permit
 from tests.builders.failing import unreachable
 from tests.builders.indexes import DELETED, LISTS
 from tests.builders.rows import NOW
+from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.pauses import MemoryPauses
 
 OF_BOB, OF_ALICE, GONE = uuid1(), uuid1(), uuid1()
@@ -374,7 +375,9 @@ def test_resume_ends_pauses_and_no_pilot() -> None:
     kept = MemoryPauses()
     kept.begin(begun())
     kept.begin(Pause("all", NOW + 1, "alice", "a look"))
-    journal = SimpleNamespace(breakers=dict, close_breakers=lambda at: None)
+    journal = MemoryJournal()
     desk = ResumeDesk(kept, journal, BY)
-    assert list(desk.end_pauses(None)) == ["ended the pause of all, paused by alice: a look"]
+    ends = desk.asked([], [])
+    assert ends.told(BY) == ["pause of all, paused by alice: a look"]
+    desk.end(ends)
     assert kept.standing() == (begun(),)
