@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 from checkpoints.journal import Journal
 from reconcilers.declared.families import FAMILIES, family_named
@@ -14,7 +16,7 @@ from reconcilers.rows.decision import ACCEPTABLE, LOOKED_AT_NEXT, OF_MANY_ROWS, 
 from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import COVERED, reason_at
 from reconcilers.words.key import WHOLE_TABLE, named, text_of
-from reconcilers.words.model import Kind, Micros, Wake, look_again
+from reconcilers.words.model import Kind, Micros, Slot, Wake, look_again
 from reconcilers.words.waiting import RULES, Wait
 from streaming.commands.arguments.finding_filter import FindingFilter, slots_named
 from streaming.commands.person.orders import Orders
@@ -68,6 +70,15 @@ RETRY = Decision("retried", _not_retried, retried)
 ACCEPT = Decision("accepted", _not_accepted, accepted)
 
 
+class Listing(NamedTuple):
+    """One open finding as a person was shown it."""
+
+    family: Family
+    projection: str
+    slot: Slot
+    kind: Kind
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Carries decisions out: the journal first, then it publishes the key."""
@@ -82,27 +93,27 @@ class Desk:
         """Decide on these keys, or with None on all findings that match and allow it.
 
         A key that fits several families means each open finding there. Returns 1 if a named one is
-        not open, does not match, or refuses.
+        not open, does not match, or refuses. The findings are listed once: what a person has agreed
+        to is decided, and nothing that was found meanwhile.
         """
-        if keys is None and not self._agreed(decision, wanted):
-            print("nothing done")
-            return 1
-        found: set[str] = set()
-        refused, done = 0, Counter[str]()
+        listed, missing, refused = list[Listing](), set(keys or ()), 0
         for key, family, finding in self._matching(keys, wanted):
-            found.add(key)
+            missing.discard(key)
             why = decision.refusal(finding)
             if why is None:
-                self._carry_out(decision, family, finding)
-                done[SWEPT if finding.kind in OF_MANY_ROWS else LOOKED_AT] += 1
+                listed.append(Listing(family, finding.projection, finding.slot, finding.kind))
             elif keys is not None:
                 print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
                 refused += 1
-        missing = sorted((keys or frozenset()) - found)
-        for key in missing:
+        for key in sorted(missing):
             print(f"unknown  {key}: no open finding there matches")
+        if keys is None and not self.orders.agree(
+            Counter(each.kind.value for each in listed), f"findings will be {decision.done}"
+        ):
+            return 1
+        done = Counter(each for each in map(partial(self._carry_out, decision), listed) if each)
         self._tell(done, decision.done)
-        return int(bool(refused or missing))
+        return int(bool(refused or missing or done.total() < len(listed)))
 
     def _tell(self, done: Counter[str], what: str) -> None:
         """Print the numbers of decided findings, by what happens to them next."""
@@ -113,11 +124,6 @@ class Desk:
             print(f"{number} {what}; {then}")
         if not done:
             print("nothing done")
-
-    def _agreed(self, decision: Decision, wanted: FindingFilter) -> bool:
-        matching = self._matching(None, wanted)
-        number = sum(decision.refusal(finding) is None for _, _, finding in matching)
-        return self.orders.agreed(f"{number} findings will be {decision.done}: go on?")
 
     def _matching(
         self, keys: frozenset[str] | None, wanted: FindingFilter
@@ -139,17 +145,29 @@ class Desk:
                     for finding in self.journal.recall(family, name, [slot]).values():
                         yield key, family, finding
 
-    def _carry_out(self, decision: Decision, family: Family, finding: Finding) -> None:
-        where, sentence = text_of(finding.slot), finding.told
+    def _carry_out(self, decision: Decision, listed: Listing) -> str | None:
+        """Decide on a listed finding as it is now; returns what happens to it next.
+
+        Returns None if it has ended, or is of another kind now, or refuses now.
+        """
+        family, where = listed.family, f"{text_of(listed.slot)} {listed.kind.value}"
+        here = self.journal.recall(family, listed.projection, [listed.slot])
+        finding = here.get(listed.slot)
+        if finding is None or finding.kind is not listed.kind or decision.refusal(finding):
+            print(f"changed  {where}: no longer as it was listed, nothing is decided")
+            return None
+        then = SWEPT if finding.kind in OF_MANY_ROWS else LOOKED_AT
+        sentence = finding.told
         if self.orders.dry_run:
-            print(f"would be {decision.done}  {where} {finding.kind.value}: {sentence}")
-            return
+            print(f"would be {decision.done}  {where}: {sentence}")
+            return then
         changed = decision.change(finding, self.clock())
         told = self.orders.told(changed.sentence, decision.done)
         self.journal.decide(replace(changed, sentence=told))
         if family.projections and finding.kind not in OF_MANY_ROWS:
             self.publish(family, [finding_wake(finding)])  # a tally's are read now and then
-        print(f"{decision.done:<8} {where} {finding.kind.value}: {sentence}")
+        print(f"{decision.done:<8} {where}: {sentence}")
+        return then
 
     # --- holds
 
@@ -169,8 +187,9 @@ class Desk:
             for family, hold in self.on_hold(wanted)
             if keys is None or text_of(hold.slot) in keys
         ]
-        if keys is None and not self.orders.agreed(f"{len(found)} keys will be released: go on?"):
-            print("nothing done")
+        if keys is None and not self.orders.agree(
+            Counter(hold.projection for _, hold in found), "keys will be released"
+        ):
             return 1
         for family, hold in found:
             self._release(family, hold)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from checkpoints.clock import now_micros
 from checkpoints.pauses import Resumed
 from reconcilers.declared.family import Family
 from reconcilers.limits.hold import Hold
+from reconcilers.rows.decision import REMOVALS
 from reconcilers.rows.finding import Finding
 from reconcilers.words.model import Micros
 from streaming.commands.arguments.people import NO_REASON, is_agreed, who_and_why, who_of
@@ -18,7 +19,7 @@ from streaming.commands.arguments.people import NO_REASON, is_agreed, who_and_wh
 def add_orders(parser: argparse.ArgumentParser) -> None:
     """Add ``--dry-run``, ``--all``, ``--yes``, ``--reason`` and ``--who``."""
     parser.add_argument("--all", action="store_true", help="all that match, after a question")
-    parser.add_argument("--yes", action="store_true", help="--all without the question")
+    parser.add_argument("--yes", action="store_true", help="without a question")
     parser.add_argument(
         "--dry-run", action="store_true", help="only show what would be done, and what refused"
     )
@@ -50,10 +51,21 @@ class Orders:
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Orders:
         """The orders that the command line gives."""
-        asks = arguments.all and not arguments.yes and not arguments.dry_run
+        asks = not arguments.yes and not arguments.dry_run
         agreed = is_agreed if asks else without_a_question
         insists = arguments.while_paused
         return cls(who_of(arguments), arguments.reason, arguments.dry_run, insists, agreed)
+
+    def agree(self, numbers: Mapping[str, int], what: str) -> bool:
+        """Show how many there are of each kind, removals first, and ask the question."""
+        if not numbers:
+            return True
+        for kind in sorted(numbers, key=lambda each: (each not in REMOVALS, each)):
+            print(f"{numbers[kind]:>8} {kind}{' (a removal)' if kind in REMOVALS else ''}")
+        agreed = self.agreed(f"{sum(numbers.values())} {what}: go on?")
+        if not agreed:
+            print("nothing done")
+        return agreed
 
     def told(self, sentence: str, done: str) -> str:
         """A finding's sentence, with who has decided on it."""

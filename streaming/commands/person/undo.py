@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -61,8 +62,9 @@ class UndoDesk:
     def undo(self, keys: frozenset[str] | None, wanted: FindingFilter) -> int:
         """Undo the repairs of these keys, or with None all repairs of a time.
 
-        Returns 1 if a named one was not undone. Raises `Misconfigured` if all are meant and no time
-        is given, or if a state is given.
+        Asks if all are meant, or if a key has repairs of several systems. Returns 1 if a named one
+        was not undone. Raises `Misconfigured` if all are meant and no time is given, or if a state
+        is given.
         """
         if wanted.state is not None:
             raise Misconfigured("--state: an undo does not depend on the state of a repair")
@@ -77,15 +79,26 @@ class UndoDesk:
                 continue
             missing.discard(text_of(slot))
             found.append((family, repair, f"{text_of(slot)} {name}"))
-        number = sum(isinstance(repair, Finding) for _, repair, _ in found)
-        if keys is None and not self.orders.agreed(f"{number} repairs will be undone: go on?"):
-            print("nothing done")
+        if not self._agreed(keys, found):
             return 1
         done = sum([self._one(*each) for each in found])
         for key in sorted(missing):
             print(f"unknown  {key}: {NO_REPAIR}")
         self._tell(done)
-        return int(bool(missing) or done < (number if keys is None else len(found)))
+        wanted_ones = [each for _, each, _ in found if keys or isinstance(each, Finding)]
+        return int(bool(missing) or done < len(wanted_ones))
+
+    def _agreed(
+        self, keys: frozenset[str] | None, found: Iterable[tuple[Family, Finding | str, str]]
+    ) -> bool:
+        """Whether a person agrees, if all are meant, or several systems at one key."""
+        repairs = [(each, where) for _, each, where in found if isinstance(each, Finding)]
+        if keys is not None:
+            if len(repairs) == len({each.slot for each, _ in repairs}):
+                return True
+            print(*(f"{where}: {each.told}" for each, where in repairs), sep="\n")
+        kinds = Counter(each.kind.value for each, _ in repairs)
+        return self.orders.agree(kinds, "repairs will be undone")
 
     def _tell(self, done: int) -> None:
         if self.orders.dry_run:

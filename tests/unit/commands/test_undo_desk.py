@@ -6,6 +6,7 @@ import argparse
 import io
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
@@ -35,7 +36,7 @@ from streaming.commands.person.undo import Planned, UndoDesk
 from streaming.steps.undo import Undoing, Undone
 from streaming.tables.rate_limit import RateLimiter
 from tests.contract.making import a_finding, a_slot
-from tests.fakes.office import ANA, NOW, Office
+from tests.fakes.office import ANA, EACH, NOW, Office
 
 HOUR = 3_600_000_000
 
@@ -275,6 +276,76 @@ def test_all_that_match_are_decided_on_after_a_question(office: UndoOffice) -> N
     assert office.published == []
 
 
+def test_a_finding_that_comes_during_the_question_is_not_decided_on(office: UndoOffice) -> None:
+    """A person who has agreed to two has not agreed to five hundred."""
+    known = office.put(Kind.MISSING_ROW, State.STUCK)
+    came: list[Slot] = []
+
+    def meanwhile(_question: str) -> bool:
+        came.append(office.put(Kind.MISSING_ROW, State.STUCK))
+        return True
+
+    assert office.deciding(replace(ANA, agreed=meanwhile)).decide(RETRY, None, EACH) == 0
+    assert office.found(known).state is State.HELD
+    assert office.found(came[0]).state is State.STUCK
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kind": Kind.EXTRA_ROW}, {"state": State.INTENDED}, None],
+    ids=["another kind", "no longer stuck", "ended"],
+)
+def test_one_that_changes_during_the_question_is_left(
+    office: UndoOffice, change: dict[str, Any] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slot = office.put(Kind.MISSING_ROW, State.STUCK)
+
+    def meanwhile(_question: str) -> bool:
+        if change is None:
+            office.journal.close(office.found(slot), State.HEALED, NOW)
+        else:
+            office.journal.put(replace(office.found(slot), **change))
+        return True
+
+    assert office.deciding(replace(ANA, agreed=meanwhile)).decide(RETRY, None, EACH) == 1
+    assert "no longer as it was listed" in capsys.readouterr().out
+    assert office.published == []
+
+
+def test_the_question_shows_each_kind_and_removals_first(
+    office: UndoOffice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in (Kind.DIFFERING_CELLS, Kind.EXTRA_ROW, Kind.DIFFERING_CELLS):
+        office.put(kind, State.STUCK)
+    office.deciding(replace(ANA, agreed=lambda _: False)).decide(RETRY, None, EACH)
+    assert capsys.readouterr().out.splitlines() == [
+        "       1 extra_row (a removal)",
+        "       2 differing_cells",
+        "nothing done",
+    ]
+
+
+@pytest.mark.parametrize(("system", "asked"), [(None, 1), ("unseen_uids", 0)])
+def test_a_key_with_repairs_of_several_systems_is_asked_about(
+    office: UndoOffice, system: str | None, asked: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slot = office.repaired()
+    second = a_finding(MESSAGE, slot, kind=Kind.EXTRA_ROW, tried_at=NOW - HOUR)
+    office.journal.close(replace(second, projection="unseen_uids"), State.VERIFIED, NOW - HOUR)
+    questions: list[str] = []
+
+    def declined(question: str) -> bool:
+        questions.append(question)
+        return False
+
+    desk = office.desk(replace(ANA, agreed=declined))
+    assert desk.undo(keys(slot), FindingFilter(projection=system)) == asked
+    assert len(questions) == asked
+    assert len(office.undone) == 1 - asked
+    if asked:
+        assert f"{text_of(slot)} unseen_uids: " in capsys.readouterr().out
+
+
 def arguments(**given: object) -> argparse.Namespace:
     standard = {"all": True, "yes": False, "dry_run": False, "while_paused": False}
     return argparse.Namespace(**{**standard, "who": "ana", "reason": "a test", **given})
@@ -284,7 +355,7 @@ def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(Misconfigured, match="Without a terminal, --yes answers"):
         Orders.of(arguments()).agreed("go on?")
-    for quiet in ({"yes": True}, {"dry_run": True}, {"all": False}):
+    for quiet in ({"yes": True}, {"dry_run": True}):
         assert Orders.of(arguments(**quiet)).agreed("go on?")
 
 
