@@ -23,11 +23,12 @@ from pyspark.sql import SparkSession
 from checkpoints.bookmarks import OffsetRanges, Place, Positions
 from reconcilers.words.errors import Refused, Retryable, SparkDied, Unreachable
 from reconcilers.words.model import Kind, Suspect, Wake
+from streaming.again.dry import without_writes
 from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
 from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
 from streaming.pipeline.spark_errors import OURS, cause_of, is_of_a_record
-from streaming.pipeline.worker import BatchLook, Job
+from streaming.pipeline.worker import BatchLook, Connections, Job
 
 SURROUNDINGS = re.compile(rf"{re.escape(OURS)}\.(Unreachable|Overloaded): ")
 """How Spark's message names a server that did not answer a worker."""
@@ -44,6 +45,10 @@ class ReplayJob(Job):
 @dataclass(frozen=True, slots=True)
 class DryReplayJob(ReplayJob):
     """A replay that only shows differences."""
+
+    def connections(self) -> Connections:
+        """This process's connections, which write nothing."""
+        return without_writes(Job.connections(self))
 
     def publish(self, wakes: Iterable[Wake]) -> None:
         """Do nothing: keys that the look would repeat one delay later are not published."""

@@ -73,7 +73,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class Resumption:
     """The pauses and the openings of breakers that a person ends. They are listed once."""
 
     pauses: tuple[Pause, ...]
@@ -89,23 +89,23 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class ResumeDesk:
-    """Ends pauses and breakers; pilots have a command of their own."""
+    """Resumption pauses and breakers; pilots have a command of their own."""
 
     pauses: Pauses
     journal: Journal
     by: Resumed
 
-    def asked(self, pauses: Collection[str], breakers: Collection[str]) -> Ends:
+    def asked(self, pauses: Collection[str], breakers: Collection[str]) -> Resumption:
         """The pauses and breakers of these names; all of both if no name is given."""
         named = bool(pauses or breakers)
         standing = (each for each in self.pauses.standing() if each.pilot is None)
         openings = self.journal.openings()
-        return Ends(
+        return Resumption(
             tuple(each for each in standing if not named or each.what in pauses),
             tuple(each for each in openings if not named or each.breaker.value in breakers),
         )
 
-    def end(self, ends: Ends) -> None:
+    def end(self, ends: Resumption) -> None:
         """End the pauses and close the openings."""
         for each in ends.pauses:
             self.pauses.end(each, self.by)

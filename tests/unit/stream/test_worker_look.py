@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,8 +13,12 @@ import pytest
 from pyspark import cloudpickle
 
 from checkpoints.clock import now_micros, to_micros
+from checkpoints.expiries import Expiries
+from checkpoints.lineage import Lineage
+from checkpoints.tallies import Tallies
 from reconcilers.declared.family import Family
 from reconcilers.words.model import KeyValue, Micros, Slot, Wake
+from streaming.again.dry import WRITES
 from streaming.again.replay import DryReplayJob, ReplayJob
 from streaming.commands.wiring import workers
 from streaming.pipeline import worker
@@ -24,7 +29,7 @@ from tests.builders.clocks import OneNode
 from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.looks import SCHEMA, no_examiner
 from tests.builders.permits import unpaused
-from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, SECOND, SLOT
+from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, PROJECTION, SECOND, SLOT, row
 from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal, MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
@@ -42,16 +47,16 @@ class Share:
     tables: MemoryTables = field(default_factory=MemoryTables)
     expiries: MemoryExpiries = field(default_factory=MemoryExpiries)
     tallies: MemoryTallies = field(default_factory=MemoryTallies)
+    lineage: MemoryLineage = field(default_factory=MemoryLineage)
     looks: list[list[KeyValue | None]] = field(default_factory=list)
     family: Family = FAMILY
     job: type[Job] = Job
 
     def connect(self, _settings: Settings, _family: Family) -> Connections:
-        journal, lineage = MemoryJournal(), MemoryLineage()
         return Connections(
             self.tables,
-            lineage,
-            journal,
+            self.lineage,
+            MemoryJournal(),
             self.expiries,
             self.tallies,
             OneNode().watch(),
@@ -167,6 +172,28 @@ def test_a_delete_that_is_looked_at_again_is_not_handed_over_by_a_dry_replay(
     deleted = {"deleted_from": FAMILY.listing.table, "deleted_at": now_micros()}
     share.look({"uid": 7, "messageid": None, **deleted})
     assert [each.slot for each in told] == [Slot(MAILBOX, 7)] * published
+
+
+@pytest.mark.parametrize(("job", "kept"), [(ReplayJob, 1), (DryReplayJob, 0)])
+def test_a_dry_replay_writes_nothing(share: Share, job: type[Job], kept: int) -> None:
+    """A replay records the row's both sides, its delete, its chunk and its expiry."""
+    share.job = job
+    share.tables.rows[PROJECTION.name] = {Slot(MAILBOX, 7): row(uid=7)}
+    share.look({"uid": 7, "expires_at": now_micros()})
+    share.look({"uid": 8, "deleted_from": FAMILY.listing.table, "deleted_at": 5})
+    deletes = share.lineage.projection_deletes(Slot(MAILBOX, 8))
+    assert len(share.lineage.of_slots([Slot(MAILBOX, 7)])) == kept
+    assert bool(deletes.received) is bool(kept)
+    assert len(share.tallies.of_mailbox(MAILBOX).chunks) == kept
+    assert len(list(share.expiries.between(0, 2**62))) == kept
+
+
+@pytest.mark.parametrize("port", [Lineage, Expiries, Tallies])
+def test_each_method_that_writes_is_known(port: type) -> None:
+    """A method of a port writes if it returns nothing."""
+    methods = {name: each for name, each in vars(port).items() if inspect.isfunction(each)}
+    writes = {each for each in methods if methods[each].__annotations__.get("return") == "None"}
+    assert writes <= WRITES
 
 
 def test_a_job_is_sent_to_the_workers_with_functions_by_their_names() -> None:
