@@ -253,8 +253,8 @@ def test_a_second_stream_in_repair_mode_is_refused(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("sweep --rate 0", "is no number of rows per second"),
-        ("sweep --rate fast", "is no number of rows per second"),
+        ("sweep --rate 0", "is not a whole number above 0"),
+        ("sweep --rate fast", "is not a whole number above 0"),
         ("sweep --mode look", "invalid choice: 'look'"),
         ("sweep --systems mesages", "did you mean messages?"),
         ("replay", "is required"),
@@ -272,7 +272,7 @@ def test_a_second_stream_in_repair_mode_is_refused(scene: Scene) -> None:
         ("pause mesages", "did you mean messages?"),
         ("pause --for 2x", "is no duration as"),
         ("pause --until 2020-01-01", "the time of --until is over"),
-        ("resume mesages", "did you mean messages?"),
+        ("resume --pause mesages", "did you mean messages?"),
         ("lwt-report --interval soon", "is no duration as"),
         ("lwt-report --jmx here", "is no place as"),
         ("findings --undo 7", "is not"),
