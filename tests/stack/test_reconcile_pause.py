@@ -63,6 +63,6 @@ def test_removals_alone_can_be_paused(scene: Scene) -> None:
     scene.await_verified(missing.row)
     until("the orphan is held", lambda: scene.is_held(orphan.row, HELD))
     assert not scene.lacks(orphan.row)
-    scene.succeed("resume", "--pause", "removals")
+    scene.succeed("resume", "--pause", "removals", "--yes")
     scene.await_verified(orphan.row)
     assert scene.lacks(orphan.row)

@@ -186,7 +186,7 @@ def test_while_repairs_are_paused_nothing_is_undone_unless_a_person_insists(
     assert deleted_uids(scene).has(place)
     undone(scene, place, "--while-paused", projection="deleted_uids")
     assert not deleted_uids(scene).has(place)
-    scene.succeed("resume", "--pause", "deleted_uids")
+    scene.succeed("resume", "--pause", "deleted_uids", "--yes")
     await_held(scene, place, "deleted_uids")
     scene.await_all_examined()
     assert not deleted_uids(scene).has(place)
