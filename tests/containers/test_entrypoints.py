@@ -241,6 +241,13 @@ def test_the_stream_names_a_user_id_without_a_name(tmp_path: Path) -> None:
     assert Path(passwd.partition("=")[2]).read_text().startswith("reconciler:x:2000123456:0:")
 
 
+def test_a_nameless_user_without_a_folder_for_files_may_still_pause(tmp_path: Path) -> None:
+    """A read-only container: the brake needs no name."""
+    nowhere = {"PATH": named(tmp_path, ""), "TMPDIR": str(tmp_path / "nowhere")}
+    done = run([str(DEPLOY / "spark/entrypoint.sh"), "pause"], nowhere)
+    assert done.stdout.split() == ["pause", "preload=", "passwd="]
+
+
 def named(folder: Path, name: str) -> str:
     """A PATH with a `reconcile` that shows its arguments, and a user of this name."""
     programs = {
