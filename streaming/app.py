@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     logs.configure()
     try:
-        from streaming.settings import load
+        from streaming.settings import load  # `--help` and `--version` need no settings
 
         with ended_by_sigterm():
             done = int(arguments.run(load(arguments.config), arguments))

@@ -16,7 +16,7 @@ from checkpoints.cassandra.store import Request, Store
 from checkpoints.clock import now_micros
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
-from reconcilers.limits.breakers import Breaker, Opening
+from reconcilers.limits.breakers import Breaker, Opening, first_reasons
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.memory import UUID_EPOCH_100NS
 from reconcilers.words.key import WHOLE_TABLE, named, slot_from_text, text_of
@@ -212,8 +212,7 @@ class CassandraJournal:
 
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers, each with the reason of its first opening."""
-        first = {each.breaker: each.reason for each in reversed(self.openings())}
-        return dict(sorted(first.items()))
+        return first_reasons(self.openings())
 
     def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
         """Open a breaker. An opening that a person has closed stays closed."""

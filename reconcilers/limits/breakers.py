@@ -35,6 +35,12 @@ class Opening(NamedTuple):
     reason: str
 
 
+def first_reasons(openings: Sequence[Opening]) -> dict[Breaker, str]:
+    """Each open breaker with the reason of its first opening; ``openings`` are oldest first."""
+    first = {each.breaker: each.reason for each in reversed(openings)}
+    return dict(sorted(first.items()))
+
+
 OF_ROWS = frozenset({Breaker.REPAIRS, Breaker.REMOVALS})
 """The breakers that the suspects of slices open."""
 OF_COUNTERS = frozenset({Breaker.CORRECTIONS})

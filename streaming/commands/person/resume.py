@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checkpoints.journal import Journal
 from checkpoints.pauses import Pauses, Resumed
-from reconcilers.limits.breakers import Breaker, Opening
+from reconcilers.limits.breakers import Breaker, Opening, first_reasons
 from reconcilers.limits.pause import Pause
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.arguments.names import one_of
@@ -52,7 +52,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         return 0
     desk = ResumeDesk(pauses_of(settings), open_own(settings).journal, by)
     ends = desk.asked(arguments.pause, arguments.breaker)
-    print("\n".join(ends.told(by) or ["nothing is paused, and no breaker is open"]))
+    lines = ends.told(by)
+    print("\n".join(lines or ["nothing is paused, and no breaker is open"]))
     if arguments.dry_run:
         print("nothing done")
         return 0
@@ -62,7 +63,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         print("nothing done")
         return 1
     desk.end(ends)
-    if ends.told(by):
+    if lines:
         print(
             "ended; the running stream looks again at what was held, at half the pace of the limits"
         )
@@ -82,8 +83,8 @@ class Resumption:
     def told(self, by: Resumed) -> list[str]:
         """A line for each pause in force, and for each open breaker."""
         paused = [f"pause of {each.what}, {each}" for each in self.pauses if each.stands(by.at)]
-        reasons = {each.breaker: each.reason for each in reversed(self.openings)}
-        opened = [f"breaker {each.value}, open: {why}" for each, why in sorted(reasons.items())]
+        reasons = first_reasons(self.openings)
+        opened = [f"breaker {each.value}, open: {why}" for each, why in reasons.items()]
         return [*paused, *opened]
 
 

@@ -18,7 +18,7 @@ from checkpoints.holds import Holds
 from checkpoints.lineage import Delete, SourceInGroup
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
-from reconcilers.limits.breakers import Breaker, Opening
+from reconcilers.limits.breakers import Breaker, Opening, first_reasons
 from reconcilers.rows.deletes import (
     Deletes,
     OwnDelete,
@@ -104,8 +104,7 @@ class MemoryJournal:
                     yield finding
 
     def breakers(self) -> dict[Breaker, str]:
-        first = {each.breaker: each.reason for each in reversed(self.openings())}
-        return dict(sorted(first.items()))
+        return first_reasons(self.openings())
 
     def openings(self) -> list[Opening]:
         return [
