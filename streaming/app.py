@@ -19,7 +19,7 @@ from pathlib import Path
 
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
-from streaming.commands.running.signals import ended_by_sigterm
+from streaming.commands.running.signals import Signalled, ended_by_signals
 from streaming.monitoring import logs
 
 log = logging.getLogger("reconciler")
@@ -64,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for each in (sys.stdout, sys.stderr):
         if isinstance(each, TextIOWrapper):
             each.reconfigure(errors="replace")  # a terminal may lack characters of ours
-    arguments = parsed(sys.argv[1:] if argv is None else argv)
-    logs.configure()
     try:
-        from streaming.settings import load  # `--help` and `--version` need no settings
+        with ended_by_signals():
+            arguments = parsed(sys.argv[1:] if argv is None else argv)
+            logs.configure()
+            from streaming.settings import load  # `--help` and `--version` need no settings
 
-        with ended_by_sigterm():
             done = int(arguments.run(load(arguments.config), arguments))
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
@@ -77,14 +77,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return ExitCode.NOBODY_READS
     except ReconcilerError as failed:
         return _ended_by(failed, failed.exit_code)
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+    except Signalled as signalled:
+        return _ended_by(signalled, signalled.exit_code)
     except Exception as failed:
         raise SystemExit(_ended_by(failed, ExitCode.DEFECT)) from failed
     return done
 
 
-def _ended_by(failed: Exception, code: ExitCode) -> int:
+def _ended_by(failed: BaseException, code: ExitCode) -> int:
     """Write one line for an error and return its code. A defect's traceback goes to the log."""
     text = str(failed)
     if code is ExitCode.DEFECT:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -27,7 +27,7 @@ from streaming.again.dry import without_writes
 from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
 from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
-from streaming.pipeline.spark_errors import OURS, cause_of, is_of_a_record
+from streaming.pipeline.spark_errors import OURS, cause_of, is_of_a_record, spark_there
 from streaming.pipeline.worker import BatchLook, Connections, Job
 
 SURROUNDINGS = re.compile(rf"{re.escape(OURS)}\.(Unreachable|Overloaded): ")
@@ -139,6 +139,7 @@ class Replay:
         try:
             looked = self._looked(piece)
         except (Refused, SparkDied) as refused:
+            self.wait(0)  # a signal to the whole process group ends Spark's workers too
             left = replayable(piece.begin, piece.end, self.beginnings())
             if left.gone:
                 found.gone += left.gone
@@ -182,7 +183,8 @@ def reader(spark: SparkSession, job: Job) -> LookAtRanges:
 
     def look(ranges: OffsetRanges) -> BatchLook:
         try:
-            return of_job.look(ranges, frozenset())
+            with spark_there():
+                return of_job.look(ranges, frozenset())
         except (Py4JJavaError, PySparkException) as failed:
             told = str(failed)
             if SURROUNDINGS.search(told):
@@ -190,7 +192,5 @@ def reader(spark: SparkSession, job: Job) -> LookAtRanges:
             if is_of_a_record(told):
                 raise Refused(cause_of(told)) from failed
             raise SparkDied(cause_of(told)) from failed
-        except (Py4JError, ConnectionError) as gone:
-            raise SparkDied(f"Spark's JVM is gone ({type(gone).__name__}): start again") from gone
 
     return look

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconcilers.words.errors import Refused, SparkDied
 from streaming.again.scan import Piece, Scanning, SweptPiece, sweep_task
-from streaming.pipeline.spark_errors import cause_of
+from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of, spark_there
 
 MOST_TASKS = 8
 
@@ -23,11 +23,12 @@ def on_workers(
 
     def scan(pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
         try:
-            shares = spark.sparkContext.parallelize(pieces, min(len(pieces), most_tasks))
-            return shares.mapPartitions(task).collect()
+            with spark_there():
+                shares = spark.sparkContext.parallelize(pieces, min(len(pieces), most_tasks))
+                return shares.mapPartitions(task).collect()
         except (Py4JJavaError, PySparkException) as failed:
-            raise Refused(cause_of(str(failed))) from failed
-        except (Py4JError, ConnectionError) as gone:
-            raise SparkDied(f"Spark's JVM is gone ({type(gone).__name__}): start again") from gone
+            told = str(failed)
+            by_worker = WORKERS_ERROR.search(told)
+            raise (Refused if by_worker else SparkDied)(cause_of(told)) from failed
 
     return scan

@@ -9,6 +9,10 @@ from datetime import UTC, datetime
 
 TALKATIVE = ("cassandra", "kafka", "py4j")
 """Libraries that log what they then raise; our own line for the error is enough."""
+ROOT = "root"
+"""The logger that py4j uses for such lines too; none of ours does."""
+SPARK = "spark"
+"""The logger of the lines that Spark's JVM writes."""
 
 
 class JsonLines(logging.Formatter):
@@ -37,6 +41,7 @@ def configure() -> None:
     """Send this process's logs to standard error as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(lambda record: record.name != ROOT)
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.INFO)

@@ -19,13 +19,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from checkpoints.bookmarks import Offsets, Positions, flat, nested
 from checkpoints.clock import now_micros
 from reconcilers.limits.gate import Admission
-from reconcilers.words.errors import SparkDied
 from reconcilers.words.model import Micros, Slot, Suspect, Wake, number_of
 from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.repair_task import RepairTask, repair_task
 from streaming.pipeline.slices import Slice
-from streaming.pipeline.spark_errors import cause_of, is_of_a_record
+from streaming.pipeline.spark_errors import cause_of, is_of_a_record, spark_there
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.window import closed_window, heartbeat, how_often, settle, wait_for
 from streaming.pipeline.worker import BatchLook, Job
@@ -234,23 +233,27 @@ class FamilyQuery:
     @property
     def alive(self) -> bool:
         """Whether the query runs. Raises `SparkDied` if the JVM of Spark is gone."""
-        try:
-            query = self._running.query
+        query = self._running.query
+        with spark_there():
             return query is not None and query.isActive
-        except (Py4JError, ConnectionError) as gone:
-            raise SparkDied(f"Spark's JVM is gone ({type(gone).__name__}): start again") from gone
 
     def failure(self) -> str:
-        """Why it died, in one line."""
+        """Why it died, in one line. Raises `SparkDied` if the JVM of Spark is gone."""
         query = self._running.query
-        error: PySparkException | None = query.exception() if query is not None else None
+        with spark_there():
+            error: PySparkException | None = query.exception() if query is not None else None
         told = "" if error is None else str(error)
         return cause_of(told) if told else "stopped"
 
     def progress(self) -> Iterator[dict[str, Any]]:
-        """Spark's reports of the batches that ended since the last call, oldest first."""
+        """Spark's reports of the batches that ended since the last call, oldest first.
+
+        Raises `SparkDied` if the JVM of Spark is gone.
+        """
         running = self._running
-        for each in running.query.recentProgress if running.query is not None else ():
+        with spark_there():
+            reports = running.query.recentProgress if running.query is not None else ()
+        for each in reports:
             told: dict[str, Any] = json.loads(each.json)
             if told["batchId"] > running.reported and "triggerExecution" in told["durationMs"]:
                 running.reported = told["batchId"]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from reconcilers.words.errors import ReconcilerError
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from reconcilers.words.errors import ReconcilerError, SparkDied
 
 OURS = ReconcilerError.__module__
 """The module of our errors, as Python's tracebacks name it."""
@@ -41,4 +45,20 @@ def cause_of(told: str) -> str:
     ours = [line for line in lines if line.startswith((f"{OURS}.", "kafka.errors."))]
     sparks = [line for line in lines if line.startswith((": org.apache.spark", "Caused by: "))]
     pythons = [line for line in lines if _PYTHONS_ERROR.match(line)]
-    return (ours[-1:] or sparks[:1] or pythons[-1:] or lines[:1] or ["no reason given"])[0][:500]
+    cause = (ours[-1:] or sparks[:1] or pythons[-1:] or lines[:1] or ["no reason given"])[0]
+    return cause.removeprefix(": ")[:500]
+
+
+@contextmanager
+def spark_there() -> Iterator[None]:
+    """Raise `SparkDied` if the JVM of Spark does not answer. An error that it reports stays.
+
+    A JVM that ends removes its temporary files while PySpark uses them.
+    """
+    try:
+        yield
+    except Py4JJavaError:
+        raise
+    except (Py4JError, OSError, EOFError) as gone:
+        why = getattr(gone, "strerror", None) or type(gone).__name__
+        raise SparkDied(f"Spark's JVM is gone ({why}): start again") from gone

@@ -164,7 +164,7 @@ class QuerySupervisor:
         while not stop.wait(TICK):
             try:
                 self._watch()
-                if not self.query.alive:
+                if not self.query.alive and not stop.is_set():
                     self._restart(stop)
             except Retryable as gone:
                 log.warning("waiting: %s", gone)

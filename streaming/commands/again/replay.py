@@ -30,7 +30,7 @@ from streaming.again.sweep import Interrupted
 from streaming.commands.again.bookmark import BookmarkDesk
 from streaming.commands.arguments.times import time_of
 from streaming.commands.running.own_stream import OwnStream, add_settle
-from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.stream_names import StreamNames
@@ -78,10 +78,15 @@ def _place(text: str) -> tuple[Place, int]:
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Replay; 0 if all was compared and settled, else 1."""
+    stop = stopped_by_signals()
+    with stop.first("begin again for the rest"):
+        return _run(settings, arguments, stop)
+
+
+def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     if None not in (times := (arguments.from_time, arguments.to_time)) and times[0] >= times[1]:
         raise Misconfigured("--to-time is not after --from-time: nothing lies between them")
     refuse_without_spark(settings.stream)
-    stop = stopped_by_signals()
     wait = partial(wait_unless, stop)
     own = open_own(settings)
     names = StreamNames.of(settings, Mode(arguments.mode))
@@ -110,9 +115,9 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                 held = partial(_beginnings, watcher, topics)
                 found = Replay(look, publish, progress, wait, at_once, held).run(wanted)
                 end = beside.finish()
-        except Interrupted:
-            print("stopped: what was found until then is handed over; begin again for the rest")
-            return stop.code
+        except Interrupted as stopped:
+            then = "what was found until then is handed over; begin again for the rest"
+            raise stop.ended(then) from stopped
     told = _suspects(found) if arguments.dry_run else end.lines()
     print("\n".join([*_told(found), *told]))
     return int(bool(end.waits or wanted.gone or found.gone or found.unread))

@@ -24,7 +24,7 @@ from streaming.commands.arguments.people import NO_REASON, who_of
 from streaming.commands.arguments.times import positive
 from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.running.own_stream import OwnStream, add_settle
-from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.stream_names import StreamNames
@@ -55,6 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Sweep; 0 if all was read and settled and lineage is whole, else 1."""
     stop = stopped_by_signals()
+    with stop.first("`reconcile sweep --resume` continues what it has begun"):
+        return _run(settings, arguments, stop)
+
+
+def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     settings = paced(settings, arguments.rate)
     wanted = compared(settings, arguments.systems)
     refuse_without_spark(settings.stream)
@@ -79,14 +84,14 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                     record = record_of(settings, arguments, made, family)
                     found = made.run(record)
                 end = stream.finish()
-    except Interrupted:
+    except Interrupted as stopped:
+        then = "`reconcile sweep --resume` continues from here"
         if record is None:
-            print("stopped before it began")
-        elif found is None:
-            print("stopped: `reconcile sweep --resume` continues from here")
-        else:
-            print("\n".join([*told_of(found), "stopped: what was found waits for the stream"]))
-        return stop.code
+            then = "nothing was compared"
+        elif found is not None:
+            print("\n".join(told_of(found)))
+            then = "what was found waits for the stream"
+        raise stop.ended(then) from stopped
     print("\n".join([*told_of(found), *end.lines()]))
     return int(bool(end.waits or found.unread or found.memory is not None))
 

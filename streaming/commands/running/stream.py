@@ -20,7 +20,7 @@ from reconcilers.words.errors import Misconfigured
 from streaming.commands.running.canary import start_canaries
 from streaming.commands.running.leases import Holding, clocks_apart
 from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
-from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.running.signals import Signalled, stopped_by_signals
 from streaming.commands.running.threads import Threads
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.canaries import canaries
@@ -62,7 +62,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
     stop = stopped_by_signals()
     lost = Lost(accepted=arguments.accept_loss, events=arguments.events_lost)
-    run_stream(settings, Mode(arguments.mode), stop, lost)
+    try:
+        with stop.first(""):
+            run_stream(settings, Mode(arguments.mode), stop, lost)
+    except Signalled as signalled:
+        log.info("stopped while it failed: %s", signalled.__cause__)
     return 0
 
 

@@ -16,7 +16,7 @@ from reconcilers.words.errors import ReconcilerError, Refused
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming import app
 from streaming.commands.look import status
-from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.running.signals import Signalled, Stop, stopped_by_signals
 
 ROOT = Path(__file__).resolve().parents[3]
 CODES = {
@@ -131,7 +131,8 @@ def test_a_signal_ends_a_command_that_is_done_once(number: signal.Signals) -> No
     assert command.stdout.readline() == "here\n"
     command.send_signal(number)
     out, told = command.communicate(timeout=120)
-    assert (command.returncode, out, told) == (128 + number, "closed\n", "")
+    assert (command.returncode, out) == (128 + number, "closed\n")
+    assert told == f"reconcile: ended by {number.name}\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -141,10 +142,23 @@ def test_one_that_stops_by_itself_knows_which_signal_asked(number: signal.Signal
         stop = stopped_by_signals()
         os.kill(os.getpid(), number)
         assert stop.wait(60)
-        assert stop.code == 128 + number
+        ended = stop.ended("begin again")
+        assert ended.exit_code == 128 + number
+        assert str(ended) == f"ended by {number.name}: begin again"
     finally:
         for each, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
             signal.signal(each, handler)
+
+
+def test_an_error_that_comes_with_a_signal_is_the_signals() -> None:
+    """It reached Java or Spark as well, as part of the process group."""
+    stop = Stop()
+    stop.number = signal.SIGTERM
+    stop.set()
+    told = pytest.raises(Signalled, match="ended by SIGTERM: begin again")
+    with told as ended, stop.first("begin again"):
+        raise Refused("no Java")
+    assert ended.value.exit_code == ExitCode.TERMINATED
 
 
 def test_a_command_runs_in_a_thread_too(monkeypatch: pytest.MonkeyPatch) -> None:

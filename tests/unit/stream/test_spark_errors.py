@@ -37,7 +37,7 @@ OFFSETS = "java.lang.IllegalStateException: batch 5 doesn't exist (latest: 4)"
         (UNREACHABLE, f"{OURS}.Unreachable: reading lineage: no host answered"),
         (IN_A_WORKER, f"{OURS}.Overloaded: repairing a projection row: not now"),
         (OF_OUR_OWN, "AttributeError: 'Share' object has no attribute 'a'"),
-        (STATE_STORE, ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE] unreadable"),
+        (STATE_STORE, "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE] unreadable"),
         (OFFSETS, OFFSETS),
         ("", "no reason given"),
     ],
