@@ -113,7 +113,11 @@ SHOWS = (
     "lwt-report --interval 1s",
 )
 """What tells something, also of an installation where nothing has happened."""
-WITHOUT_UTF_8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+BARE = {
+    **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
+    **{"HOME": "/nonexistent", "PYTHONPATH": os.pathsep.join(sys.path)},
+}
+"""An environment without UTF-8 and without a home."""
 
 
 @pytest.mark.parametrize("command", ["stream", "findings", "resume", "sweep"])
@@ -319,7 +323,7 @@ def test_a_reader_that_has_gone_is_no_error(settings: Any, own: str, command: li
 
 @pytest.mark.long(part="commands")
 @pytest.mark.parametrize("command", [each.split() for each in SHOWS])
-def test_a_terminal_without_utf_8_is_shown_what_it_can(
+def test_without_utf_8_a_home_or_a_folder_to_write_in_it_shows_what_it_can(
     settings: Any, own: str, command: list[str]
 ) -> None:
     config = settings(cassandra={"own_keyspace": own})
@@ -330,10 +334,11 @@ def test_a_terminal_without_utf_8_is_shown_what_it_can(
 
 
 def shown(config: Path, command: list[str], stdout: int) -> Answer:
-    """The command with this output, where nothing but ASCII can be shown."""
+    """The command with this output, in `BARE`, in a folder where not even root can write."""
     return subprocess.run(
         [sys.executable, "-m", "streaming.app", *command, "--config", str(config)],
-        env={**os.environ, **WITHOUT_UTF_8},
+        cwd="/proc",
+        env={**os.environ, **BARE},
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,

@@ -85,7 +85,7 @@ def test_a_sweep_says_how_to_go_on(scene: Scene, send: Send, number: signal.Sign
     code, lines, _ = ended(command)
     assert code == 128 + number, lines
     assert lines == [
-        f"reconcile: ended by {number.name}: `reconcile sweep --resume` continues from here"
+        f"reconcile: ended by {number.name}: `reconcile sweep --resume` continues what it has begun"
     ]
 
 

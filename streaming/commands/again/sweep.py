@@ -85,7 +85,7 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
                     found = made.run(record)
                 end = stream.finish()
     except Interrupted as stopped:
-        then = "`reconcile sweep --resume` continues from here"
+        then = "`reconcile sweep --resume` continues what it has begun"
         if record is None:
             then = "nothing was compared"
         elif found is not None:
