@@ -114,8 +114,11 @@ SHOWS = (
 )
 """What tells something, also of an installation where nothing has happened."""
 BARE = {
-    **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
-    **{"HOME": "/nonexistent", "PYTHONPATH": os.pathsep.join(sys.path)},
+    "LC_ALL": "C",
+    "PYTHONUTF8": "0",
+    "PYTHONIOENCODING": "ascii",
+    "HOME": "/nonexistent",
+    "PYTHONPATH": os.pathsep.join(sys.path),
 }
 """An environment without UTF-8 and without a home."""
 
