@@ -27,9 +27,10 @@ hooks: # the check of commit messages, in a clone
 	@if [ "$$(git rev-parse --show-toplevel 2>/dev/null)" = "$(CURDIR)" ]; then \
 	  git config core.hooksPath .githooks; fi
 
-servers: $(STAMP) # the servers' jars, Spark's classes
+servers: $(STAMP) # the servers' jars, Spark's classes, promtool
 	@$(BIN)/python -m deploy.embedded jars
 	@$(BIN)/python -m deploy.quick_spark
+	@$(BIN)/python -m deploy.promtool
 
 tools: # what has to be on the machine
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
