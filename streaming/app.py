@@ -11,9 +11,8 @@ import argparse
 import logging
 import os
 import sys
-import tomllib
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -21,10 +20,9 @@ from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming.commands.running.signals import Signalled, ended_by_signals
 from streaming.monitoring import logs
+from streaming.monitoring.version import version
 
 log = logging.getLogger("reconciler")
-
-PACKAGE = "james-reconciler"
 
 COMMANDS = {
     "stream": ("running.stream", "find, and in repair mode repair, continuously"),
@@ -92,15 +90,6 @@ def _ended_by(failed: BaseException, code: ExitCode) -> int:
         text = f"a defect of the reconciler: {failed!r}; the log has its traceback"
     sys.stderr.write(f"reconcile: {' '.join(text.split())}\n")
     return code
-
-
-def version() -> str:
-    """The version of the installed package, or of the sources if none is installed."""
-    try:
-        return metadata.version(PACKAGE)
-    except metadata.PackageNotFoundError:
-        project = Path(__file__).resolve().parents[1] / "pyproject.toml"
-        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:

@@ -63,7 +63,7 @@ class Incident:
 
     def _lost(self) -> int:
         sight = self.stream.sight()
-        return 0 if sight is None else sight.lost_spans
+        return 0 if sight is None else sight.losses
 
     def _tell(self, *command: str, only: str = "") -> None:
         self.screen.say(f"`reconcile {' '.join(command)}`")

@@ -32,7 +32,7 @@ class Sight:
 
     `findings` counts how often a finding came to a state, `standing` how many are in it now.
     `lag` is in records, by topic. Times are since the epoch, 0 before the first: `last_batch`, and
-    `frontier`, before which all that was written has been looked at. `lost_spans` counts losses.
+    `frontier`, before which all that was written has been looked at. `batch_duration` is the mean.
     """
 
     findings: Mapping[FindingAndState, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Sight:
     examined: int = 0
     last_batch: float = 0.0
     frontier: float = 0.0
-    lost_spans: int = 0
+    losses: int = 0
 
     def kinds(self) -> list[KindAt]:
         """Every projection and kind that was ever found."""
@@ -109,8 +109,8 @@ def sight_of(text: str) -> Sight:
                 lag[labels["topic"]] += int(value)
             case "breaker_open":
                 breakers += [labels["breaker"]] if value else []
-            case "lost_spans_total":
-                single["lost_spans"] += value
+            case "losses_total":
+                single["losses"] += value
             case "capture_delay_seconds":
                 delays += [value]
             case name if labels.get("family", FAMILY) == FAMILY:
@@ -121,12 +121,18 @@ def sight_of(text: str) -> Sight:
         lag=lag,
         breakers=tuple(breakers),
         capture_delay=max(delays),
-        batch_duration=single["batch_duration_seconds"],
+        batch_duration=_mean(single, "batch_duration_seconds"),
         examined=int(single["keys_examined_total"]),
         last_batch=single["last_batch_timestamp_seconds"],
         frontier=single["frontier_timestamp_seconds"],
-        lost_spans=int(single["lost_spans"]),
+        losses=int(single["losses"]),
     )
+
+
+def _mean(values: Mapping[str, float], histogram: str) -> float:
+    """The mean of all that a histogram has observed; 0 before the first."""
+    number = values.get(f"{histogram}_count", 0.0)
+    return values[f"{histogram}_sum"] / number if number else 0.0
 
 
 def look(port: int) -> Sight | None:
@@ -179,7 +185,7 @@ class Quiet:
 def slow_readings(sight: Sight, pace: Pace, now: float) -> list[str]:
     """What is too slow at ``now`` (seconds since the epoch) for this pace to be kept, in words."""
     readings = (
-        ("the last batch took {:.0f} s", sight.batch_duration, pace.delay),
+        ("batches took {:.0f} s", sight.batch_duration, pace.delay),
         ("a change was captured after {:.0f} s", sight.capture_delay, pace.delay),
         ("the last batch ended {:.0f} s ago", now - sight.last_batch, pace.looked_at),
         (

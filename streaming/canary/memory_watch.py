@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Protocol
 
 from checkpoints.lineage import Lineage
-from checkpoints.losses import Loss, Losses, end_memory
+from checkpoints.losses import Cause, Loss, Losses, end_memory
 from reconcilers.capture.frontier import Marks, Proven
 from reconcilers.declared.capture import unchanged
 from reconcilers.words.errors import Retryable
@@ -108,23 +108,23 @@ class MemoryWatch:
         except Retryable as failed:
             log.warning("not known whether all changes are captured: %s", failed)
 
-    def lost(self, until: Micros, why: str) -> None:
+    def lost(self, until: Micros, why: str, cause: Cause = Cause.CANARIES) -> None:
         """Events from before ``until`` (µs) may be lost: memory restarts at that time.
 
         It never restarts before its present beginning, nor in the future. Raises `Retryable`.
         """
-        self.losses.record(Loss(until, why))
+        self.losses.record(Loss(until, why, cause))
         begins, watching = min(until, self.clock()), self.lineage.watching()
         if watching is not None and begins > watching.since:
             self.lineage.watch_from(begins, watching.captured)
 
     def lost_until_now(self, why: str) -> None:
-        """Events from before now are lost. Raises `Retryable`."""
-        self.lost(self.clock(), why)
+        """Kafka has lost events from before now. Raises `Retryable`."""
+        self.lost(self.clock(), why, Cause.RETENTION)
 
-    def end(self, why: str) -> None:
+    def end(self, why: str, cause: Cause = Cause.CAPTURE) -> None:
         """End lineage: changes may have been missed. Raises `Retryable`."""
-        end_memory(self.lineage, self.losses.record, Loss(self.clock(), why))
+        end_memory(self.lineage, self.losses.record, Loss(self.clock(), why, cause))
         self._awaited = None
 
     def doubted(self, why: str, until: Micros | None) -> None:
@@ -137,7 +137,7 @@ class MemoryWatch:
         if watching is None and [each.why for each in self.losses.since(0)[:1]] == [why]:
             return
         if watching is None or until is None or watching.since <= until:
-            self.end(why)
+            self.end(why, Cause.OWN_KEYSPACE)
 
     def _begin(self, awaited: Marks) -> None:
         """Begin memory if tables and ring are as they were when the marks were read."""

@@ -85,7 +85,6 @@ class FrontierWatch:
         self.frontier.keep(self._ours(places))
         for span in self.frontier.hear(echoes, self._now):
             log.error("events may be lost: %s; lineage from before is not used any more", span)
-            self.metrics.lost_spans.labels(span.lane[0]).inc()
             self._untold.append(span)
         if self._untold:
             self.events_lost(max(span.until for span in self._untold), _named(self._untold))
@@ -119,8 +118,6 @@ class FrontierWatch:
         """Forget nodes that have left: nothing waits for their canaries."""
         nodes = self.nodes()
         self._seen.see(nodes, self._now)
-        for node in nodes:
-            self.metrics.lost_spans.labels(node)  # so that the first loss is an increase
         patience = self.frontier.rules.lost_after  # the driver may lack a node for a moment
         for node in (self.frontier.nodes() | self._seen.since.keys()) - set(nodes):
             if self._seen.absent_for(node, self._now) > patience:

@@ -15,7 +15,7 @@ from reconcilers.limits.ceiling import MINUTE
 from reconcilers.words.errors import Deferred
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
-from streaming.counters.progress import JUDGED
+from streaming.monitoring.metrics import JUDGED
 
 ASK_EVERY = 30.0
 """Seconds between two reads of whether a person closed it or another process opened it."""

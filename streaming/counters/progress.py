@@ -9,12 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from reconcilers.declared.tally import Tally
-from streaming.monitoring.metrics import Labels, Metrics
+from streaming.monitoring.metrics import JUDGED, Labels, Metrics
 
 log = logging.getLogger("reconciler")
 
-JUDGED = frozenset({"agrees", "unsure", "wrong"})
-"""Outcomes of observations that were judged; all others are void."""
 STANDSTILL = 1_800.0
 """Seconds without a judged observation, while counters wait, between two warnings."""
 

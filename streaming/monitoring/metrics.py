@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    start_http_server,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
+from checkpoints.losses import Cause
+from reconcilers.declared.families import FAMILIES
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.waiting import Wait, Waiting
+from streaming.monitoring.memory import MemoryCollector
+from streaming.monitoring.version import version
 from streaming.settings import MetricsSettings
 
-REPAIR_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600)
-
+BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600)
+"""Upper bounds (s) of both histograms."""
+JUDGED = frozenset({"agrees", "unsure", "wrong"})
+"""Outcomes of observations that were judged; all others are void."""
 
 Labels = tuple[str, str, str]
-UNKNOWN_NODE = "unknown"
-"""A label of ``lost_spans``: a loss was proven, but not at which node."""
+
+
+class LateGauge(Collector):
+    """A gauge without labels that is not exported before it has a value."""
+
+    def __init__(
+        self, name: str, told: str, _labels: Sequence[str], registry: CollectorRegistry
+    ) -> None:
+        self._name, self._told = name, told
+        self._value: float | None = None
+        registry.register(self)
+
+    def set(self, value: float) -> None:
+        """Export this value from now on."""
+        self._value = value
+
+    def set_to_current_time(self) -> None:
+        """Export the present time, in seconds since the epoch."""
+        self.set(time.time())
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The value, if there is one."""
+        yield GaugeMetricFamily(self._name, self._told, value=self._value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +65,16 @@ class Metrics:
     """All metrics of one process, a field for each, in a registry of their own. Times: seconds."""
 
     registry: CollectorRegistry
+    info: Gauge = field(init=False)
     capture_delay: Gauge = field(init=False)
-    frontier: Gauge = field(init=False)
+    frontier: LateGauge = field(init=False)
     no_memory: Gauge = field(init=False)
-    lost_spans: Counter = field(init=False)
+    losses: Counter = field(init=False)
     lag_records: Gauge = field(init=False)
     lag_seconds: Gauge = field(init=False)
     window_age: Gauge = field(init=False)
     dropped: Counter = field(init=False)
-    batch_duration: Gauge = field(init=False)
+    batch_duration: Histogram = field(init=False)
     state_rows: Gauge = field(init=False)
     examined: Counter = field(init=False)
     suspects: Counter = field(init=False)
@@ -59,12 +99,22 @@ class Metrics:
     _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Make each metric."""
+        """Make each metric. Those that count for an alert begin at 0: see `_FROM_THE_START`."""
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         for name, kind, metric, help_text, labels in _DECLARED:
-            make = partial(kind, buckets=REPAIR_SECONDS) if kind is Histogram else kind
+            make = partial(kind, buckets=BUCKETS) if kind is Histogram else kind
             made = make(f"reconciler_{metric}", help_text, labels, registry=self.registry)
             object.__setattr__(self, name, made)
-        self.lost_spans.labels(UNKNOWN_NODE)  # so that the first loss is an increase
+        for name, values in _FROM_THE_START.items():
+            for each in product(*values):
+                getattr(self, name).labels(*each)
+        ProcessCollector(registry=self.registry)
+        self.registry.register(MemoryCollector())
+
+    def begin(self, keyspace: str, mode: str) -> None:
+        """Show that a process runs: for which keyspace of James, in which mode, which version."""
+        self.info.labels(keyspace, mode, version()).set(1)
+        self.started.set_to_current_time()
 
     def show_open(self, owner: str, counts: Mapping[Labels, int]) -> None:
         """Show one owner's open findings by projection, kind and state; those of others stay."""
@@ -80,10 +130,17 @@ class Metrics:
 
 
 _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
+    ("info", Gauge, "info", "1; what runs is in the labels", ("keyspace", "mode", "version")),
     ("capture_delay", Gauge, "capture_delay_seconds", "Age of a canary when read", ("node",)),
-    ("frontier", Gauge, "frontier_timestamp_seconds", "Written before it: all looked at", ()),
-    ("no_memory", Gauge, "memory_not_begun", "1 while it has not, for this reason", ("reason",)),
-    ("lost_spans", Counter, "lost_spans", "Times that events of a node may be lost", ("node",)),
+    ("frontier", LateGauge, "frontier_timestamp_seconds", "Written before it: all compared", ()),
+    (
+        "no_memory",
+        Gauge,
+        "memory_not_begun",
+        "1 while lineage has not begun, for this reason",
+        ("reason",),
+    ),
+    ("losses", Counter, "losses", "Times that change events may have been lost", ("why",)),
     ("lag_records", Gauge, "kafka_lag_records", "Records not read yet", ("topic", "partition")),
     (
         *("lag_seconds", Gauge, "kafka_lag_seconds", "Age of the oldest record not read yet"),
@@ -91,29 +148,54 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ),
     ("window_age", Gauge, "window_age_seconds", "Age of the oldest write of the last window", ()),
     ("dropped", Counter, "rows_dropped_by_watermark", "Rows lost to a clock step; fresh start", ()),
-    ("batch_duration", Gauge, "batch_duration_seconds", "Duration of the last batch", ()),
+    ("batch_duration", Histogram, "batch_duration_seconds", "Duration of batches", ()),
     ("state_rows", Gauge, "state_rows", "Ranges of offsets that wait for their delay", ()),
     ("examined", Counter, "keys_examined", "Slots compared", ("family",)),
     ("suspects", Counter, "suspects", "Slots read again, truth at SERIAL", ("family",)),
-    ("findings", Counter, "findings", "Findings", ("projection", "kind", "state")),
-    ("open_findings", Gauge, "open_findings", "Now open", ("projection", "kind", "state")),
+    (
+        "findings",
+        Counter,
+        "findings",
+        "Times that a finding came to a state",
+        ("projection", "kind", "state"),
+    ),
+    (
+        "open_findings",
+        Gauge,
+        "open_findings",
+        "Findings that are open now",
+        ("projection", "kind", "state"),
+    ),
     ("repairs", Counter, "repairs", "Repairs by outcome", ("projection", "outcome")),
     ("time_to_repair", Histogram, "time_to_repair_seconds", "From oldest write to repair", ()),
     ("dead_letters", Counter, "dead_letters", "Records kept undecoded", ("reason",)),
-    ("unresolved", Counter, "unresolved_keys", "Deleted rows whose message is not known", ()),
+    ("unresolved", Counter, "unresolved_keys", "Deleted rows whose message is unknown", ()),
     ("breaker", Gauge, "breaker_open", "1 while this breaker is open", ("breaker",)),
     ("clock_skew", Gauge, "clock_skew_seconds", "A clock against ours", ("source",)),
     ("restarts", Counter, "query_restarts", "Times a dead query was restarted", ("family",)),
-    ("started", Gauge, "started_timestamp_seconds", "When this process began", ()),
-    ("last_batch", Gauge, "last_batch_timestamp_seconds", "When it ended", ("family",)),
+    ("started", Gauge, "started_timestamp_seconds", "When this process started", ()),
+    ("last_batch", Gauge, "last_batch_timestamp_seconds", "When the last batch ended", ("family",)),
     ("paused", Gauge, "repairs_paused", "1 while this holds repairs back", ("reason",)),
-    ("agent_up", Gauge, "agent_up", "1 while this agent says that it is well", ("agent",)),
-    ("tally_looks", Counter, "tally_looks", "Looks at counters", ("tally", "outcome")),
-    ("tally_waiting", Gauge, "tallies_waiting", "Counters that are due to be looked at", ()),
-    ("tally_turn", Gauge, "tally_turn_timestamp_seconds", "When the counting thread lived", ()),
+    ("agent_up", Gauge, "agent_up", "1 while this agent reports that it is healthy", ("agent",)),
+    ("tally_looks", Counter, "tally_looks", "Observations of counters", ("tally", "outcome")),
+    ("tally_waiting", Gauge, "tallies_waiting", "Counters whose observation is due", ()),
+    (
+        "tally_turn",
+        Gauge,
+        "tally_turn_timestamp_seconds",
+        "When the counting thread last ran; 0: never",
+        (),
+    ),
     ("tally_restarts", Counter, "tally_restarts", "Times that counting restarted", ()),
     ("sweep_faults", Counter, "sweep_faults", "Sweeps of the stream that a defect ended", ()),
 )
+
+_FROM_THE_START: Mapping[str, Sequence[Iterable[str]]] = {
+    "losses": (Cause,),
+    "restarts": ((FAMILIES[0].name,),),
+    "tally_looks": ([each.name for family in FAMILIES for each in family.tallies], JUDGED),
+}
+"""The labels that exist at 0: Prometheus sees no increase in a series that begins with 1."""
 
 
 def serve(metrics: Metrics, settings: MetricsSettings) -> int:

@@ -219,7 +219,7 @@ class QuerySupervisor:
             self._begin()
 
     def _show(self, told: dict[str, Any]) -> None:
-        self.metrics.batch_duration.set(told["durationMs"]["triggerExecution"] / 1000)
+        self.metrics.batch_duration.observe(told["durationMs"]["triggerExecution"] / 1000)
         self.metrics.state_rows.set(_sum(told, "numRowsTotal"))
         self.measurements.read_up_to = read_up_to(told)
 

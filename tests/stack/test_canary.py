@@ -77,7 +77,7 @@ def test_a_silent_agent_is_seen_and_counters_wait_for_it(live: Scene, own_stack:
     until("the agent keeps up again", lambda: (_delay(live) or SILENT) < USUAL)
     until("what was written meanwhile is repaired", lambda: live.agrees(place))
     until("the counter is exact", lambda: box.counters() == (3, 1))
-    assert live.metric("reconciler_lost_spans_total") == 0
+    assert live.metric("reconciler_losses_total") == 0
 
 
 def test_while_an_agent_is_silent_a_removal_on_memory_waits(live: Scene, own_stack: Stack) -> None:
@@ -137,7 +137,7 @@ def test_segments_that_are_lost_are_known_to_be_lost(
         each.unlink()
     own_stack.start_cassandra()
     own_stack.start_agent()
-    until("the loss is known", lambda: live.metric("reconciler_lost_spans_total") > 0)
+    until("the loss is known", lambda: live.metric("reconciler_losses_total") > 0)
     assert live.stream.said("events may be lost: node")
     told = json.loads(live.command("status", "--json").stdout)["losses"]
     assert any(SPAN.search(each) for each in told), told

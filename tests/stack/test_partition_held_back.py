@@ -89,4 +89,4 @@ def test_nothing_is_judged_past_a_partition_that_takes_no_writes(
     live.await_all_examined()
     assert box.counters() == (3, 3)
     assert not box.findings()
-    assert live.metric("reconciler_lost_spans_total") == 0
+    assert live.metric("reconciler_losses_total") == 0

@@ -74,7 +74,7 @@ def goes_on(scene: Scene, seconds: float = 2 * LOST_AFTER) -> None:
     until(
         "it is not behind", lambda: not scene.metric("reconciler_repairs_paused", reason="behind")
     )
-    assert scene.metric("reconciler_lost_spans_total") == 0
+    assert scene.metric("reconciler_losses_total") == 0
 
 
 def test_partitions_that_are_added_are_no_loss(

@@ -85,7 +85,7 @@ def owner(session: Session, scene: Scene, place: Place) -> str:
 def test_what_was_lost_while_it_joined_is_repaired(live: Scene, lost: list[Place]) -> None:
     for place in lost:
         until("a row that was lost meanwhile is there", partial(live.agrees, place))
-    assert live.metric("reconciler_lost_spans_total") == 0
+    assert live.metric("reconciler_losses_total") == 0
 
 
 @pytest.mark.usefixtures("lost")
@@ -113,7 +113,7 @@ def test_while_its_agent_is_silent_no_counter_is_judged(live: Scene, node: Secon
     assert box.counters() is None
     node.agent.resume()
     box.await_counters((2, 1))
-    assert live.metric("reconciler_lost_spans_total") == 0
+    assert live.metric("reconciler_losses_total") == 0
 
 
 @pytest.mark.usefixtures("lost")
@@ -125,4 +125,4 @@ def test_when_it_has_left_the_first_node_goes_on_alone(live: Scene, node: Second
     until("its canaries are not waited for", lambda: live.stream.said("is gone: its canaries"))
     box.touch()
     box.await_counters((2, 1))
-    assert live.metric("reconciler_lost_spans_total") == 0
+    assert live.metric("reconciler_losses_total") == 0

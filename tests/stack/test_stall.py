@@ -57,7 +57,7 @@ def test_windows_that_close_at_once_are_worked_off_as_ever(patient: Scene) -> No
     open_ = partial(patient.metric, "reconciler_breaker_open", breaker="removals")
     until("the breaker of removals is open", lambda: open_() == 1)
     assert sum(patient.lacks(place.row) for place in removed) <= LIMIT
-    for nothing in ("query_restarts", "rows_dropped_by_watermark", "dead_letters", "lost_spans"):
+    for nothing in ("query_restarts", "rows_dropped_by_watermark", "dead_letters", "losses"):
         assert patient.metric(f"reconciler_{nothing}_total") == 0, nothing
 
 

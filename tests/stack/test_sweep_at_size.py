@@ -155,7 +155,7 @@ def lose_segments(large: Large, stack: Stack) -> None:
     """The agent dies, users write on, and what it has not read is deleted."""
     scene, raw, damage = large.scene, stack.layout.cassandra / "cdc_raw", large.damage["dead"]
     until("canaries come back", partial(scene.metric, "reconciler_frontier_timestamp_seconds"))
-    before = scene.metric("reconciler_lost_spans_total")
+    before = scene.metric("reconciler_losses_total")
     stack.kill_agent()
     damage.plant(scene)
     ids = [place.mailboxid.bytes for place in damage.places]
@@ -163,7 +163,7 @@ def lose_segments(large: Large, stack: Stack) -> None:
     end_segment(scene.session)
     until("that is deleted", lambda: delete_finished(raw) >= 0 and not holding(raw, ids))
     stack.start_agent()
-    until("it is known", lambda: scene.metric("reconciler_lost_spans_total") > before)
+    until("it is known", lambda: scene.metric("reconciler_losses_total") > before)
 
 
 def holding(raw: Path, ids: Iterable[bytes]) -> list[Path]:

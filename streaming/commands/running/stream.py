@@ -15,6 +15,8 @@ from threading import Event
 
 from prometheus_client import CollectorRegistry
 
+from checkpoints.clock import now_micros
+from checkpoints.losses import Cause, Loss, end_memory
 from reconcilers.declared.family import Family
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.running.canary import start_canaries
@@ -37,7 +39,7 @@ from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import connect, schema_of, watch_addresses
 from streaming.tables.guardrails import refuse_guardrails
-from streaming.tables.own_keyspace import end_memory, make_own
+from streaming.tables.own_keyspace import make_own
 from streaming.tables.replication import refuse_guessed_levels
 from streaming.topics import Watcher, own_topics
 
@@ -100,15 +102,16 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
         metrics = Metrics(CollectorRegistry())
         port = serve(metrics, settings.metrics)
-        metrics.started.set_to_current_time()
+        metrics.begin(settings.cassandra.keyspace, mode)
         threads.start("addresses", partial(watch_addresses, settings.cassandra))
         if settings.agent.http:
             threads.start("agents", AgentWatch(settings.agent.http, metrics).run)
         log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
-        if lost.events:
-            end_memory(store, "an operator says so")
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
+        if lost.events:
+            loss = Loss(now_micros(), "an operator says so", Cause.PERSON)
+            end_memory(job.connections().lineage, opened.losses.record, loss)
         begin_generation(opened)
         start_canaries(settings, store, threads)
         counting = _counters(opened, families[1:])

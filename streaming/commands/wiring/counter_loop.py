@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from checkpoints.cassandra import CassandraLosses, CassandraRounds, CassandraSweeps
+from checkpoints.cassandra import CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
-from checkpoints.losses import Loss, end_memory
+from checkpoints.losses import Cause, Loss, end_memory
 from checkpoints.tallies import marks_begin
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
@@ -34,7 +34,7 @@ from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
 from streaming.counters.unmarked_changes import LossRules, WatchedTallies
-from streaming.monitoring.metrics import UNKNOWN_NODE, Metrics
+from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
 from streaming.pipeline.breakers import BreakerWatch
@@ -136,9 +136,8 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
 
 
 def _lost(opened: OpenedStream, why: str) -> None:
-    opened.metrics.lost_spans.labels(UNKNOWN_NODE).inc()
-    lineage, loss = opened.job.connections().lineage, Loss(now_micros(), why)
-    end_memory(lineage, CassandraLosses(opened.store).record, loss)
+    lineage, loss = opened.job.connections().lineage, Loss(now_micros(), why, Cause.COUNT)
+    end_memory(lineage, opened.losses.record, loss)
 
 
 def _counting(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from checkpoints.bookmarks import Bookmarks, Place
-from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices, CassandraLosses
+from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
 from reconcilers.capture.frontier import Frontier, FrontierRules
@@ -194,7 +194,7 @@ def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
 
 
 def _memory(opened: OpenedStream) -> MemoryWatch:
-    lineage, losses = opened.job.connections().lineage, CassandraLosses(opened.store)
+    lineage, losses = opened.job.connections().lineage, opened.losses
     return MemoryWatch(
         lineage, losses, canaries(opened.settings), now_micros, MemoryReport(opened.metrics)
     )

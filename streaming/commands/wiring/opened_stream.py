@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checkpoints.cassandra import Store
+from checkpoints.cassandra import CassandraLosses, Store
 from checkpoints.lease import Lease
 from streaming.commands.wiring.stream_names import StreamNames
+from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.worker import Job
 from streaming.settings import Settings
@@ -34,3 +35,8 @@ class OpenedStream:
     def settings(self) -> Settings:
         """The settings of its job."""
         return self.job.settings
+
+    @property
+    def losses(self) -> CountedLosses:
+        """The losses of this installation; those recorded here are counted."""
+        return CountedLosses(CassandraLosses(self.store), self.metrics)

@@ -52,13 +52,9 @@ def test_the_frontier_is_the_oldest_of_all_nodes(watched: Watched) -> None:
     assert watched.shown("capture_delay_seconds", node="n2") == 5
 
 
-def test_the_first_loss_of_a_node_that_nobody_knows_is_an_increase(watched: Watched) -> None:
-    assert watched.shown("lost_spans_total", node="unknown") == 0
-
-
 def test_before_any_canary_nothing_is_shown(watched: Watched) -> None:
     assert watched.watch.hear([], PLACES, NOW) == {}
-    assert watched.shown("frontier_timestamp_seconds") == 0
+    assert watched.shown("frontier_timestamp_seconds") is None
     assert watched.shown("capture_delay_seconds", node="n1") is None
 
 
@@ -90,14 +86,13 @@ def test_a_node_whose_clock_is_ahead_is_not_early(watched: Watched) -> None:
     assert watched.shown("capture_delay_seconds", node="n1") == 0
 
 
-def test_what_may_be_lost_is_said_counted_and_memory_begins_after_it(
+def test_what_may_be_lost_is_said_and_memory_begins_after_it(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR, "reconciler"):
         watched.watch.hear([echo(10, 0), echo(30, 20)], PLACES, NOW)
         watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
     assert watched.lost == [30]
-    assert watched.shown("lost_spans_total", node="n1") == 1
     assert "events may be lost: node n1, james/0: 0 s whose canaries" in caplog.text
 
 
@@ -216,12 +211,6 @@ def test_a_loss_that_could_not_be_told_is_told_the_next_time(watched: Watched) -
     watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
     watched.watch.hear([], PLACES, NOW + RULES.lost_after + 1)
     assert watched.lost == [30]
-
-
-def test_every_node_has_its_count_of_losses_from_the_start(watched: Watched) -> None:
-    """Prometheus sees no increase in a series that begins with one."""
-    watched.watch.hear([], PLACES, NOW)
-    assert watched.shown("lost_spans_total", node="n2") == 0
 
 
 def test_while_it_is_not_known_what_was_looked_at_the_time_before_counts(watched: Watched) -> None:

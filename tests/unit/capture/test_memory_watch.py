@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from checkpoints.losses import Loss
+from checkpoints.losses import Cause, Loss
 from reconcilers.declared.capture import text_of, unchanged
 from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import Unreachable
@@ -254,6 +255,25 @@ def test_every_loss_is_kept_for_operators_with_its_reason(scene: Scene) -> None:
         Loss(NOW, "CDC is off for a watched table"),
         Loss(2 * HOUR, WHY),
     )
+
+
+@pytest.mark.parametrize(
+    ("lose", "cause"),
+    [
+        (lambda watch: watch.lost(2 * HOUR, WHY), Cause.CANARIES),
+        (lambda watch: watch.lost_until_now(WHY), Cause.RETENTION),
+        (lambda watch: watch.check(), Cause.CAPTURE),
+        (lambda watch: watch.doubted(WHY, None), Cause.OWN_KEYSPACE),
+    ],
+    ids=["canaries", "Kafka's retention", "capture", "our keyspace"],
+)
+def test_every_loss_is_recorded_with_its_cause(
+    scene: Scene, lose: Callable[[MemoryWatch], None], cause: Cause
+) -> None:
+    scene.lineage.watch_from(HOUR, AS_IT_IS)
+    scene.tables.tables = None
+    lose(scene.watch)
+    assert [each.cause for each in scene.losses.since(0)] == [cause]
 
 
 def test_a_loss_begins_nothing_that_has_not_begun(scene: Scene) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from streaming import app
+from streaming.monitoring import version
 
 PROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
@@ -35,12 +36,12 @@ def test_without_an_installation_it_tells_that_of_the_sources(
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", absent)
-    assert app.version() == declared
+    assert version.version() == declared
 
 
 def test_the_package_is_called_as_it_is_declared() -> None:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-    assert project["name"] == app.PACKAGE
+    assert project["name"] == version.PACKAGE
 
 
 def test_the_sources_are_of_the_version_that_the_changelog_describes(declared: str) -> None:

@@ -25,8 +25,10 @@ def metrics_text() -> str:
     metrics.breaker.labels("removals").set(1)
     metrics.capture_delay.labels("n1").set(0.2)
     metrics.capture_delay.labels("n2").set(0.7)
-    metrics.lost_spans.labels("n1").inc(2)
-    metrics.lost_spans.labels("n2").inc(3)
+    metrics.losses.labels("canaries").inc(2)
+    metrics.losses.labels("retention").inc(3)
+    for seconds in (1.0, 2.0):
+        metrics.batch_duration.observe(seconds)
     metrics.examined.labels("message").inc(12)
     metrics.last_batch.labels("message").set(1000.5)
     metrics.examined.labels("mailbox_tally").inc(3)
@@ -49,7 +51,8 @@ def test_it_is_read_from_the_metrics_that_the_stream_serves() -> None:
     assert sight.lag == {"james.mail.imapuidtable": 7, "suspects": 1}
     assert sight.records_behind() == 8
     assert sight.breakers == ("removals",)
-    assert sight.lost_spans == 5
+    assert sight.losses == 5
+    assert sight.batch_duration == 1.5
     assert (sight.capture_delay, sight.examined, sight.last_batch) == (0.7, 12, 1000.5)
 
 
@@ -133,7 +136,7 @@ def test_it_says_which_reading_is_too_slow() -> None:
     assert slow_readings(well, pace, 1000.0) == []
     looked_at = "all that was written has been looked at only up to 100 s ago"
     for slow, told in (
-        (replace(well, batch_duration=30.0), "the last batch took 30 s (at most 10 s"),
+        (replace(well, batch_duration=30.0), "batches took 30 s (at most 10 s"),
         (replace(well, capture_delay=95.0), "a change was captured after 95 s (at most 10 s"),
         (replace(well, last_batch=900.0), "the last batch ended 100 s ago (at most 17 s"),
         (replace(well, frontier=900.0), f"{looked_at} (at most 34 s"),

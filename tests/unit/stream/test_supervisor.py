@@ -408,7 +408,8 @@ def test_they_are_due_when_the_time_is_over_and_some_batches_have_ended_since() 
 def test_each_batch_is_shown(bench: Bench) -> None:
     bench.query.batches = {0: batch()}
     bench.run()
-    assert bench.counted("batch_duration_seconds") == 1.5
+    assert bench.counted("batch_duration_seconds_sum") == 1.5
+    assert bench.counted("batch_duration_seconds_count") == 1
     assert bench.counted("state_rows") == 3
 
 
