@@ -130,9 +130,10 @@ bench: setup ## the measurements of docs/benchmarks.md
 mutants: $(STAMP) ## faults planted in a copy, to see what the fast tests miss: docs/mutants.md
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-docs: $(STAMP) ## what follows from the code: docs/settings.md, the grants of projections in roles.cql
+docs: $(STAMP) ## what follows from the code: docs/settings.md, grants in roles.cql, the runbook's alerts
 	$(BIN)/python -m deploy.settings_page > docs/settings.md
 	$(BIN)/python -m deploy.roles
+	$(BIN)/python -m deploy.alerts_table
 
 # Needs pip-tools, which is not part of the project: pip install pip-tools.
 lock: ## pin again what pyproject.toml asks for

@@ -141,7 +141,10 @@ def test_of_a_truth_that_was_emptied_without_deletes_nothing_is_removed(
     touch(scene, places)
     for place in places:
         scene.reported(place.row, "absent_without_delete")
-    until("the alert TruthLostRows counts what is open", lambda: counted(scene) == len(lost(scene)))
+    until(
+        "the alert ReconcilerTruthLostRows counts what is open",
+        lambda: counted(scene) == len(lost(scene)),
+    )
     assert {(str(place.mailboxid), place.uid) for place in places} <= lost(scene)
     assert left(scene, places) == places
 
