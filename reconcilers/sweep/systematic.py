@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 
 from reconcilers.declared.family import Family
 from reconcilers.rows.finding import Finding, State
@@ -27,6 +28,8 @@ from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect, number_of
 from reconcilers.words.waiting import Wait, Waiting
 
+IN_A_COLUMN = (Kind.DIFFERING_CELLS, Kind.INCOMPLETE_TRUTH_ROW, Kind.INCOMPLETE_IN_BOTH)
+"""The kinds of differences that name columns."""
 LEAST_ROWS, ONE_IN = 1_000, 100
 EXAMPLES = 3
 
@@ -99,6 +102,13 @@ def fate(spreads: Iterable[Spread]) -> Fate:
 def place_of(family: Family, pattern: Pattern) -> Slot:
     """The slot of a pattern's finding: one for each kind and column, and no row's."""
     return family.place_of_number(number_of(f"{pattern.kind} {pattern.column}"))
+
+
+def all_places(family: Family) -> frozenset[Slot]:
+    """The slots of the findings of all patterns that a row of the listing can follow."""
+    columns = {*family.listing.columns, *family.truth.required}
+    patterns = (Pattern(family.listing.name, *each) for each in product(IN_A_COLUMN, columns))
+    return frozenset(place_of(family, each) for each in patterns)
 
 
 def systematic(family: Family, extent: Extent, now: Micros) -> Finding:

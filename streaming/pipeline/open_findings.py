@@ -16,6 +16,7 @@ from reconcilers.declared.family import Family
 from reconcilers.limits.ceiling import MINUTE
 from reconcilers.rows.finding import Action, Finding
 from reconcilers.sweep.lost_rows import COVERED, place_of
+from reconcilers.sweep.systematic import all_places
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, ProjectionSlot, Slot, Suspect
 from reconcilers.words.waiting import RULES, Wait
@@ -61,17 +62,21 @@ class OpenFindings:
         self._show()
 
     def recall_told(self, now: Micros) -> None:
-        """Read a sweep's findings of many rows from the journal, once a minute (``now``: µs)."""
+        """Read a sweep's findings of many rows from the journal, once a minute (``now``: µs).
+
+        A sweep may run in another process.
+        """
         if abs(now - self._told_at) < MINUTE:
             return
         self._told_at, name = now, self.family.listing.name
-        places = [place_of(self.family, each) for each in COVERED]
+        places = {place_of(self.family, each) for each in COVERED} | all_places(self.family)
         told = self.journal.recall(self.family, name, places)
         for place in places:
             if place in told:
                 self.index.keep(told[place])
             else:
                 self.index.drop(name, place)
+        self._show()
 
     def of(self, finding: Finding) -> OpenFinding | None:
         """The open finding of the same slot and projection, or None."""

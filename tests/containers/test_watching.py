@@ -38,6 +38,7 @@ def promtool_or_skip() -> Path:
         ("check", "rules", "alerts.yml"),
         ("check", "config", "prometheus.yml"),
         ("test", "rules", "alerts_test.yml"),
+        ("test", "rules", "alerts_of_days_test.yml"),
     ],
     ids=" ".join,
 )
@@ -99,11 +100,14 @@ def _series(family: Metric) -> set[str]:
 
 def test_every_alert_is_silent_in_health_and_has_a_test_that_raises_it() -> None:
     alerts = {alert["alert"] for alert in alerts_table.rules()}
-    tests = yaml.safe_load((PROMETHEUS / "alerts_test.yml").read_text("utf-8"))["tests"]
-    assert {each["alertname"] for each in tests[0]["alert_rule_test"]} == alerts
+    files = [PROMETHEUS / name for name in ("alerts_test.yml", "alerts_of_days_test.yml")]
+    in_health, *tests = [
+        test for file in files for test in yaml.safe_load(file.read_text("utf-8"))["tests"]
+    ]
+    assert {each["alertname"] for each in in_health["alert_rule_test"]} == alerts
     fired = {
         found
-        for test in tests[1:]
+        for test in tests
         for asked in test.get("promql_expr_test", ())
         for sample in asked["exp_samples"]
         for found in re.findall(r'alertname="(\w+)"', sample["labels"])

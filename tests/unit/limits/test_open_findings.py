@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
+from reconcilers.sweep.systematic import IN_A_COLUMN, Extent, Pattern, systematic
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Slot, Wake
 from reconcilers.words.waiting import Wait, Waiting
@@ -124,6 +125,27 @@ def test_what_a_sweep_tells_of_many_rows_is_shown_within_a_minute_and_its_end_to
     journal.close(found, State.HEALED, NOW)
     kept.recall_told(NOW + 120 * SECOND)
     assert kept.index.counts == {}
+
+
+def shown(kept: OpenFindings) -> dict[str, float]:
+    """The open findings by kind, as Prometheus sees them."""
+    (family,) = kept.metrics.open_findings.collect()
+    return {sample.labels["kind"]: sample.value for sample in family.samples}
+
+
+@pytest.mark.parametrize("kind", sorted(IN_A_COLUMN))
+def test_a_systematic_difference_that_a_sweep_reports_is_shown_before_any_start(kind: Kind) -> None:
+    journal = MemoryJournal(lambda: NOW)
+    kept = open_findings(journal)
+    for column in FAMILY.listing.columns[:2]:
+        pattern = Pattern("messages", kind, column)
+        journal.put(systematic(FAMILY, Extent(pattern, 1_200, 3_000), NOW))
+    kept.recall_told(NOW)
+    assert shown(kept) == {"systematic": 2}
+    for finding in journal.open_findings(FAMILY):
+        journal.close(finding, State.HEALED, NOW)
+    kept.recall_told(NOW + 60 * SECOND)
+    assert shown(kept) == {}
 
 
 def test_a_new_reason_is_logged_and_counts_as_no_new_finding(
