@@ -7,8 +7,11 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+from prometheus_client import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from streaming.again.sweep import SweepProgress
 
 log = logging.getLogger("reconciler")
 
@@ -56,6 +59,27 @@ class TableProgress:
         if self.read and left:
             end = f", {(time.monotonic() - self.began) / self.read * left:,.0f} s left"
         return f"{self.name}: {self.done} of {self.ranges} ranges, {self.told()}{end}"
+
+
+@dataclass(frozen=True, slots=True)
+class CountedProgress:
+    """`streaming.again.sweep.SweepProgress` that also counts the rows that are compared."""
+
+    shown: SweepProgress
+    rows: Counter
+
+    def table(self, name: str, done: int, ranges: int) -> None:
+        """Begin the next table."""
+        self.shown.table(name, done, ranges)
+
+    def round(self, ranges: int, rows: int, suspects: int) -> None:
+        """Add what was just done."""
+        self.rows.inc(rows)
+        self.shown.round(ranges, rows, suspects)
+
+    def waiting(self, why: str) -> None:
+        """Show why the work waits."""
+        self.shown.waiting(why)
 
 
 class ShownProgress:

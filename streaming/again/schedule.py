@@ -32,20 +32,27 @@ class SweepSchedule:
         self, watching: Watching | None, sweeps: Sequence[SweepRecord], now: Micros
     ) -> str | None:
         """Why a sweep is due at ``now`` (µs), None if none is. ``sweeps`` are all recorded ones."""
-        if watching is None:
-            return None  # it would not make lineage complete
-        counts_from = watching.sweeps_count_from(self.delay)
-        if now < counts_from:
+        why = self.needed(watching, sweeps, now)
+        if watching is None or why is None or why == TIME_HAS_COME:
+            return why
+        if not self.when_needed:
             return None
+        counts_from = watching.sweeps_count_from(self.delay)
+        tried = [each for each in sweeps if each.began_at >= counts_from]
+        failed = [each.ended_at for each in tried if each.ended_at is not None]
+        return NOT_WHOLE if max(failed, default=0) + DAY <= now else None
+
+    def needed(
+        self, watching: Watching | None, sweeps: Sequence[SweepRecord], now: Micros
+    ) -> str | None:
+        """Why somebody should sweep, None if nobody need, whether or not the stream does it."""
+        if watching is None or now < watching.sweeps_count_from(self.delay):
+            return None  # it would not make lineage complete
         ended = [each.ended_at for each in sweeps if each.ended_at is not None]
         if self.every is not None and max(ended, default=0) + self.every <= now:
             return TIME_HAS_COME
         known = watching.believed(self.delay)
-        if not self.when_needed or None not in (known.swept_at, known.listed_at):
-            return None
-        tried = [each for each in sweeps if each.began_at >= counts_from]
-        failed = [each.ended_at for each in tried if each.ended_at is not None]
-        return NOT_WHOLE if max(failed, default=0) + DAY <= now else None
+        return NOT_WHOLE if None in (known.swept_at, known.listed_at) else None
 
     def left(
         self, watching: Watching, sweeps: Sequence[SweepRecord], like: SweepRecord

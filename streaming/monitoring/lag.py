@@ -10,10 +10,14 @@ from typing import Protocol
 from prometheus_client import Gauge
 
 from checkpoints.bookmarks import Offsets, Place, flat
-from checkpoints.clock import now_micros, to_seconds
+from checkpoints.clock import now_micros, to_micros, to_seconds
 from reconcilers.words.errors import Retryable
 from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
+
+RETENTION_EVERY = to_micros(600)
+"""How often (µs) the retention of topics is read."""
+FOR_EVER = -1
 
 
 class KafkaRecords(Protocol):
@@ -21,6 +25,9 @@ class KafkaRecords(Protocol):
 
     def end_offsets(self, topics: Iterable[str]) -> Mapping[str, Mapping[int, int]]:
         """The offset after the last record, by topic and partition. Raises `Retryable`."""
+
+    def configured(self, topics: Iterable[str], name: str) -> Mapping[str, str]:
+        """This setting of each topic, as far as it may be read. Raises `Retryable`."""
 
     def written_at(self, places: Mapping[Place, int]) -> Mapping[Place, Micros]:
         """When (µs) the first record from each offset on was written; may be incomplete.
@@ -74,22 +81,37 @@ def longest(found: Iterable[PartitionLag], now: Micros) -> float | None:
 
 @dataclass(slots=True)
 class LagWatch:
-    """Measures and shows how far the stream is behind the ends of its topics."""
+    """Shows how far the stream is behind the ends of its topics, and how long these are kept."""
 
     kafka: KafkaRecords
     topics: tuple[str, ...]
     metrics: Metrics
     clock: Callable[[], Micros] = now_micros
     _lags: list[PartitionLag] = field(default_factory=list)
+    _kept_at: Micros | None = None
 
     def measure(self, read_up_to: Offsets) -> None:
         """Show the lag behind these offsets. Without a broker, the last known lag grows older."""
         with suppress(Retryable):
             self._lags = lags(self.kafka, self.topics, read_up_to)
         now = self.clock()
+        if self._kept_at is None or abs(now - self._kept_at) > RETENTION_EVERY:
+            self._show_retention(now)
         for lag in self._lags:
             self._show(self.metrics.lag_records, lag, lag.records)
             self._show(self.metrics.lag_seconds, lag, lag.seconds(now))
+
+    def _show_retention(self, now: Micros) -> None:
+        """Show how long each topic keeps records; nothing if for ever, or if it is not known."""
+        self._kept_at = now
+        with suppress(Retryable):
+            kept = self.kafka.configured(self.topics, "retention.ms")
+            for topic in self.topics:
+                ms = int(kept.get(topic, FOR_EVER))
+                if ms >= 0:
+                    self.metrics.retention.labels(topic).set(ms / 1000)
+                else:
+                    self.metrics.retention.remove(topic)
 
     def _show(self, metric: Gauge, lag: PartitionLag, value: float | None) -> None:
         place = (lag.topic, str(lag.partition))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -35,6 +36,10 @@ JUDGED = frozenset({"agrees", "unsure", "wrong"})
 """Outcomes of observations that were judged; all others are void."""
 
 Labels = tuple[str, str, str]
+Port = Literal["port", "canary_port", "sweep_port"]
+"""The settings with ports, each for another process."""
+
+log = logging.getLogger("reconciler")
 
 
 class LateGauge(Collector):
@@ -96,6 +101,12 @@ class Metrics:
     tally_turn: Gauge = field(init=False)
     tally_restarts: Counter = field(init=False)
     sweep_faults: Counter = field(init=False)
+    sweep_rows: Counter = field(init=False)
+    sweep_due: Gauge = field(init=False)
+    sweep_success: LateGauge = field(init=False)
+    sweep_failure: LateGauge = field(init=False)
+    sweep_duration: LateGauge = field(init=False)
+    retention: Gauge = field(init=False)
     _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -188,6 +199,24 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ),
     ("tally_restarts", Counter, "tally_restarts", "Times that counting restarted", ()),
     ("sweep_faults", Counter, "sweep_faults", "Sweeps of the stream that a defect ended", ()),
+    ("sweep_rows", Counter, "sweep_rows", "Rows that sweeps of this process compared", ()),
+    ("sweep_due", Gauge, "sweep_due", "1 while rows wait for a full comparison", ()),
+    (
+        *("sweep_success", LateGauge, "sweep_last_success_timestamp_seconds"),
+        *("When the last sweep ended that read the whole truth", ()),
+    ),
+    (
+        *("sweep_failure", LateGauge, "sweep_last_failure_timestamp_seconds"),
+        *("When the last sweep failed: its end, or its beginning if it broke off", ()),
+    ),
+    (
+        *("sweep_duration", LateGauge, "sweep_duration_seconds"),
+        *("From beginning to end of the last sweep that ended", ()),
+    ),
+    (
+        *("retention", Gauge, "kafka_retention_seconds"),
+        *("How long a topic keeps records; absent if for ever", ("topic",)),
+    ),
 )
 
 _FROM_THE_START: Mapping[str, Sequence[Iterable[str]]] = {
@@ -198,15 +227,27 @@ _FROM_THE_START: Mapping[str, Sequence[Iterable[str]]] = {
 """The labels that exist at 0: Prometheus sees no increase in a series that begins with 1."""
 
 
-def serve(metrics: Metrics, settings: MetricsSettings) -> int:
-    """Serve the metrics over HTTP. Returns the port. Raises `Misconfigured` if it is taken."""
+def serve(metrics: Metrics, settings: MetricsSettings, name: Port = "port") -> int:
+    """Serve the metrics over HTTP. Returns the port. Raises `Misconfigured` if it is taken.
+
+    ``name`` is the setting with the port.
+    """
+    port = getattr(settings, name)
     try:
-        server, _thread = start_http_server(
-            settings.port, addr=settings.host, registry=metrics.registry
-        )
+        server, _thread = start_http_server(port, addr=settings.host, registry=metrics.registry)
     except OSError as taken:
         raise Misconfigured(
-            f"cannot serve metrics on {settings.host}:{settings.port}: {taken.strerror};"
-            " set metrics.port"
+            f"cannot serve metrics on {settings.host}:{port}: {taken.strerror}; set metrics.{name}"
         ) from taken
     return int(server.server_port)
+
+
+def served(settings: MetricsSettings, name: Port, keyspace: str, mode: str) -> Metrics:
+    """The metrics of a command that also works without: a taken port is logged only."""
+    metrics = Metrics(CollectorRegistry())
+    metrics.begin(keyspace, mode)
+    try:
+        log.info("metrics of %s on port %s", mode, serve(metrics, settings, name))
+    except Misconfigured as taken:
+        log.warning("%s", taken)
+    return metrics

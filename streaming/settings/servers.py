@@ -104,4 +104,6 @@ class MetricsSettings(Section):
     """The Prometheus endpoint."""
 
     host: str = Field("127.0.0.1", description="address to listen on")
-    port: int = Field(9464, ge=0, lt=65536, description="port; 0 takes a free one")
+    port: int = Field(9464, ge=0, lt=65536, description="the stream's port; 0 takes a free one")
+    canary_port: int = Field(9465, ge=0, lt=65536, description="the port of `reconcile canary`")
+    sweep_port: int = Field(9466, ge=0, lt=65536, description="the port of `reconcile sweep`")

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.containers
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
+CDC_SPACE = ROOT / "deploy" / "agent" / "cdc_space.sh"
 DASHBOARD = ROOT / "deploy" / "grafana" / "dashboard.json"
 
 
@@ -89,7 +90,8 @@ def test_every_metric_asked_for_is_exported() -> None:
     registry = CollectorRegistry()
     Metrics(registry)
     exported = {name for family in registry.collect() for name in (family.name, *_series(family))}
-    assert names_used() <= exported
+    of_nodes = set(re.findall(r"^reconciler_\w+", CDC_SPACE.read_text("utf-8"), re.MULTILINE))
+    assert names_used() <= exported | of_nodes
 
 
 def _series(family: Metric) -> set[str]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.sweeps import SweepRecord, Sweeps
 from reconcilers.declared.family import Family, bind, keeping
 from reconcilers.words.errors import Misconfigured
-from streaming.again.progress import ShownProgress
+from streaming.again.progress import CountedProgress, ShownProgress
 from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS
 from streaming.commands.arguments.names import did_you_mean
@@ -29,6 +29,7 @@ from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
+from streaming.monitoring.metrics import served
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Mode, Settings
 from streaming.tables import connect, schema_of
@@ -74,7 +75,10 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
         alone = Alone(own.store, lease_of(settings), clocks_apart(settings.stream))
         with alone, closing(Watcher(settings.kafka)) as watcher:
             sink = hand_over(job, names, own.store, watcher, wait)
-            with OwnStream(settings, names, own.store, sink) as stream, ShownProgress() as progress:
+            with (
+                OwnStream(settings, names, own.store, sink) as stream,
+                measured(settings) as progress,
+            ):
                 if arguments.settle:
                     stream.begin()
                 tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
@@ -94,6 +98,14 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
         raise stop.ended(then) from stopped
     print("\n".join([*told_of(found), *end.lines()]))
     return int(bool(end.waits or found.unread or found.memory is not None))
+
+
+@contextmanager
+def measured(settings: Settings) -> Iterator[CountedProgress]:
+    """The progress for a person, with the metrics of a sweep for Prometheus."""
+    metrics = served(settings.metrics, "sweep_port", settings.cassandra.keyspace, "sweep")
+    with ShownProgress() as shown:
+        yield CountedProgress(shown, metrics.sweep_rows)
 
 
 def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None:

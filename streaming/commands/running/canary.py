@@ -28,6 +28,7 @@ from streaming.commands.running.threads import Threads
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.clocks import ClockWatch
+from streaming.monitoring.metrics import Metrics, served
 from streaming.settings import CassandraSettings, Mode, Settings
 from streaming.tables import Nodes, connect, schema_of, watch_addresses
 from streaming.tables.canary_schema import lacking
@@ -55,12 +56,12 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         raise Misconfigured(f"{_lacking(settings)}: have an admin run `reconcile doctor --fix`")
     store = make_own(settings.cassandra)
     refuse_guardrails(store)
-    made = keeper(settings, store)
     if arguments.begin_anew:
-        made.begin_anew(_highest_heard(settings, store))
+        keeper(settings, store).begin_anew(_highest_heard(settings, store))
         print("canaries restart: each node has one that is newer than any before")
     else:
-        run_canaries(settings.cassandra, made.run, stop)
+        metrics = served(settings.metrics, "canary_port", settings.cassandra.keyspace, "canary")
+        run_canaries(settings.cassandra, keeper(settings, store, metrics).run, stop)
     return 0
 
 
@@ -110,14 +111,14 @@ def _highest_heard(settings: Settings, store: Store) -> int:
     return max((lane.mark.number for each in found for lane in each.heard.values()), default=0)
 
 
-def keeper(settings: Settings, store: Store) -> CanaryKeeper:
-    """Writes canaries while this process holds the lease for it."""
+def keeper(settings: Settings, store: Store, metrics: Metrics | None = None) -> CanaryKeeper:
+    """Writes canaries while this process holds the lease; ``metrics`` show the nodes' clocks."""
     table = canaries(settings)
     warn_of_another(table, settings)
     name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
     end_lease_of_the_dead(leases, name)
     lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
-    clocks = ClockWatch(Nodes(connect(settings.cassandra)), settings.stream.delay)
+    clocks = ClockWatch(Nodes(connect(settings.cassandra)), settings.stream.delay, metrics)
     writer = CanaryWriter(table, lanes, MeasuredClock(clocks))
     lease = lease_that_bears(clocks_apart(settings.stream), leases, name)
     return CanaryKeeper(writer, lease, settings.canary.interval)

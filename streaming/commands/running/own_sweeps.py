@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
-from checkpoints.cassandra import CassandraSweeps
+from checkpoints.cassandra import CassandraLease, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.sweeps import SweepRecord
 from reconcilers.words.errors import AlreadyRunning, ReconcilerError
-from streaming.again.progress import LoggedProgress
+from streaming.again.progress import CountedProgress, LoggedProgress
 from streaming.again.schedule import SweepSchedule
 from streaming.again.sweep import Interrupted
 from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
+from streaming.monitoring.sweeps import SweepReport
 from streaming.settings import Settings
 from streaming.topics import Watcher
 
@@ -44,6 +46,7 @@ class OwnSweeps:
     opened: OpenedStream
     schedule: SweepSchedule
     watcher: Watcher
+    report: SweepReport
 
     def run(self, stop: Event) -> None:
         """Run until told to stop. A sweep that fails is tried again later."""
@@ -88,7 +91,10 @@ class OwnSweeps:
         opened, now = self.opened, now_micros()
         watching = opened.job.connections().lineage.watching()
         sweeps = CassandraSweeps(opened.store, opened.settings.cassandra.keyspace)
-        why = self.schedule.due(watching, sweeps.all(), now)
+        known = sweeps.all()
+        opened.metrics.sweep_due.set(self.schedule.needed(watching, known, now) is not None)
+        self.report.show(known, self._running(known))
+        why = self.schedule.due(watching, known, now)
         if why is None or watching is None:
             return
         ranges = opened.settings.sweep.ranges
@@ -100,20 +106,26 @@ class OwnSweeps:
             log.info("%s a sweep: %s", "goes on with" if left else "begins", why)
             self._sweep(left or begun, stop)
 
+    def _running(self, sweeps: Sequence[SweepRecord]) -> SweepRecord | None:
+        """The newest sweep, if it has not ended and any process holds the lease."""
+        if not sweeps or sweeps[0].ended_at is not None:
+            return None
+        lease = lease_of(self.opened.settings)
+        return sweeps[0] if CassandraLease(self.opened.store).held_by(lease) else None
+
     def _sweep(self, sweep: SweepRecord, stop: Event) -> None:
         opened, wait = self.opened, partial(wait_unless, stop)
         sink = hand_over(opened.job, opened.names, opened.store, self.watcher, wait)
-        shown, tasks = LoggedProgress(), BESIDE_A_STREAM
+        shown = CountedProgress(LoggedProgress(), opened.metrics.sweep_rows)
+        tasks = BESIDE_A_STREAM
         with sweeper(opened.job, opened.store, sink, shown, wait, tasks) as made:
             found = made.run(sweep)
         for line in (*told_of(found), *sink.finish().lines()):
             log.info("sweep: %s", line)
 
 
-def schedule_of(settings: Settings) -> SweepSchedule | None:
-    """The schedule of these settings; None if the stream never starts a sweep."""
-    days, when_needed = settings.sweep.every_days, settings.sweep.when_needed
-    if not when_needed and not days:
-        return None
+def schedule_of(settings: Settings) -> SweepSchedule:
+    """The schedule of these settings."""
+    days = settings.sweep.every_days
     every = to_micros(days * 86_400) if days else None
-    return SweepSchedule(when_needed, every, to_micros(settings.stream.delay))
+    return SweepSchedule(settings.sweep.when_needed, every, to_micros(settings.stream.delay))

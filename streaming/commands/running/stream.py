@@ -35,6 +35,7 @@ from streaming.commands.wiring.stream_names import StreamNames
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
+from streaming.monitoring.sweeps import SweepReport
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import connect, schema_of, watch_addresses
@@ -128,10 +129,10 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
 
 
 def _sweep_by_itself(opened: OpenedStream, threads: Threads) -> None:
-    schedule = schedule_of(opened.settings)
-    if schedule is not None:
-        sweeps = OwnSweeps(opened, schedule, Watcher(opened.settings.kafka))
-        threads.start("sweep", sweeps.run)
+    """Start the thread that sweeps when it is due, and shows the sweeps of all processes."""
+    schedule, report = schedule_of(opened.settings), SweepReport(opened.metrics)
+    sweeps = OwnSweeps(opened, schedule, Watcher(opened.settings.kafka), report)
+    threads.start("sweep", sweeps.run)
 
 
 def _counters(opened: OpenedStream, kept: tuple[Family, ...]) -> CountingThread | None:

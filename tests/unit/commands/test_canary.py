@@ -12,11 +12,11 @@ from checkpoints.bookmarks import Bookmark
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.commands.running import canary
 from streaming.commands.wiring.stream_names import StreamNames
-from streaming.settings import Mode, Settings
+from streaming.settings import MetricsSettings, Mode, Settings
 from tests.builders.canaries import reached
 from tests.fakes.checkpoints.progress import MemoryBookmarks
 
-SETTINGS = Settings()
+SETTINGS = Settings(metrics=MetricsSettings(port=0, canary_port=0, sweep_port=0))
 TABLE = {
     "place": "text",
     "lane": "int",
@@ -51,7 +51,7 @@ def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
         stream = StreamNames.of(SETTINGS, mode).bookmarks(SETTINGS.families()[0])
         bookmarks.record(Bookmark(stream, {}, heard={("n1", "james", 0): reached(number)}))
     replaced: dict[str, Any] = {
-        "keeper": lambda settings, store: made,
+        "keeper": lambda settings, store, metrics=None: made,
         "make_own": MagicMock(),
         "CassandraBookmarks": lambda store: bookmarks,
         "connect": MagicMock(),

@@ -25,6 +25,7 @@ class Kafka:
         self.now = float(BEGAN)
         self.partitions = [0]
         self.answers = self.tells_ages = True
+        self.kept, self.retention_asked = "604800000", 0
         self.asked: list[Mapping[Place, int]] = []
         self.metrics = Metrics(CollectorRegistry())
         self.watch = LagWatch(self, (TOPIC,), self.metrics, lambda: to_micros(self.now))
@@ -40,6 +41,13 @@ class Kafka:
         if not self.tells_ages:
             return {}
         return {place: to_micros(BEGAN + offset) for place, offset in places.items()}
+
+    def configured(self, topics: Iterable[str], name: str) -> dict[str, str]:
+        assert name == "retention.ms"
+        if not self.answers:
+            raise Unreachable("no broker answered")
+        self.retention_asked += 1
+        return {topic: self.kept for topic in topics if self.kept}
 
     def measure(self, *read: int) -> float | None:
         """The lag of the first partition, as it is shown then."""
@@ -104,6 +112,40 @@ def test_a_fresh_start_further_back_is_behind_again(kafka: Kafka) -> None:
     kafka.now += 50
     assert kafka.measure(51) == 0
     assert kafka.measure(10) == 40
+
+
+# --- how long records are kept
+
+
+def retention(kafka: Kafka) -> float | None:
+    labels = {"topic": TOPIC}
+    return kafka.metrics.registry.get_sample_value("reconciler_kafka_retention_seconds", labels)
+
+
+@pytest.mark.parametrize("kept", ["-1", ""], ids=["for ever", "not known"])
+def test_how_long_a_topic_keeps_records_is_shown_if_it_drops_them(kafka: Kafka, kept: str) -> None:
+    kafka.measure(1)
+    assert retention(kafka) == 7 * 86_400
+    kafka.kept, kafka.now = kept, kafka.now + 601
+    kafka.measure(1)
+    assert retention(kafka) is None
+
+
+def test_it_is_asked_every_ten_minutes_only(kafka: Kafka) -> None:
+    for _ in range(120):
+        kafka.measure(1)
+        kafka.now += 5
+    assert kafka.retention_asked == 1
+    kafka.now += 10
+    kafka.measure(1)
+    assert kafka.retention_asked == 2
+
+
+def test_without_a_broker_the_last_answer_stays(kafka: Kafka) -> None:
+    kafka.measure(1)
+    kafka.answers, kafka.now = False, kafka.now + 601
+    kafka.measure(1)
+    assert retention(kafka) == 7 * 86_400
 
 
 # --- what metric and command both ask for

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -11,10 +13,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from checkpoints.losses import Cause, Loss
 from reconcilers.declared.families import FAMILIES
+from reconcilers.words.errors import Misconfigured
 from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.memory import MemoryCollector
-from streaming.monitoring.metrics import Metrics
+from streaming.monitoring.metrics import Metrics, Port, serve, served
 from streaming.monitoring.version import version
+from streaming.settings import MetricsSettings
 from tests.builders.failing import unreachable
 from tests.fakes.checkpoints.losses import MemoryLosses
 
@@ -109,6 +113,37 @@ def test_the_process_itself_is_measured(metrics: Metrics) -> None:
     for name in ("process_resident_memory_bytes", "process_open_fds", "process_cpu_seconds_total"):
         assert found[name] > 0
     assert 0 < found["reconciler_memory_bytes"] < found["reconciler_memory_limit_bytes"]
+
+
+def fetched(port: int) -> str:
+    """The text of an endpoint on this host."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.parametrize("mode", ["canary", "sweep"])
+def test_canaries_and_a_sweep_serve_metrics_too(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ports = MetricsSettings(port=1, canary_port=0, sweep_port=0)
+    name: Port = "canary_port" if mode == "canary" else "sweep_port"
+    with caplog.at_level(logging.INFO, "reconciler"):
+        served(ports, name, "apache_james", mode)
+    text = fetched(int(caplog.messages[-1].rpartition(" ")[2]))
+    labels = f'keyspace="apache_james",mode="{mode}",version="{version()}"'
+    assert f"reconciler_info{{{labels}}} 1.0" in text
+    assert "process_resident_memory_bytes " in text
+
+
+def test_a_taken_port_ends_a_stream_and_no_command(
+    metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = serve(metrics, MetricsSettings(port=0))
+    ports = MetricsSettings(port=taken, canary_port=taken)
+    with pytest.raises(Misconfigured, match=r"set metrics\.port"):
+        serve(metrics, ports)
+    served(ports, "canary_port", "apache_james", "canary")
+    assert "set metrics.canary_port" in caplog.text
 
 
 # --- memory ---------------------------------------------------------------------------------------

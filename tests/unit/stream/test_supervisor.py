@@ -138,6 +138,9 @@ class Kafka:
     def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         return {each: {0: self.beginning, **self.more} for each in topics}
 
+    def configured(self, topics: Iterable[str], name: str) -> dict[str, str]:
+        return {}
+
     def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         return {each: {0: self.others.get(each, self.end)} for each in topics}
 
