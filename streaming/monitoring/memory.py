@@ -18,7 +18,10 @@ GROUP_LIMITS = ("memory.max", "memory.limit_in_bytes")
 
 @dataclass(frozen=True, slots=True)
 class MemoryCollector(Collector):
-    """Exports the memory in use and its limit. ``root`` is the folder with ``proc`` and ``sys``."""
+    """Exports the memory in use and its limit. ``root`` is the folder with ``proc`` and ``sys``.
+
+    A page that forked workers share counts for each of them.
+    """
 
     root: Path = Path("/")
     pid: int | None = None

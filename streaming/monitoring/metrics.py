@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -55,10 +54,6 @@ class LateGauge(Collector):
     def set(self, value: float) -> None:
         """Export this value from now on."""
         self._value = value
-
-    def set_to_current_time(self) -> None:
-        """Export the present time, in seconds since the epoch."""
-        self.set(time.time())
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The value, if there is one."""

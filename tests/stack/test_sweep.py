@@ -97,6 +97,22 @@ def test_it_says_what_became_of_each_kind(swept: Answer) -> None:
     assert "imapuidtable: 8 of 8 ranges" in swept.stderr
 
 
+def test_the_stream_shows_what_runs_and_the_sweep_of_another_process(
+    unswept: Scene, swept: Answer
+) -> None:
+    assert swept.returncode == 0, swept.stderr
+    success = partial(unswept.metric, "reconciler_sweep_last_success_timestamp_seconds")
+    until("the sweep is shown", lambda: success() > 0)
+    until("no other is due", lambda: unswept.metric("reconciler_sweep_due") == 0)
+    assert unswept.metric("reconciler_sweep_duration_seconds") > 0
+    assert unswept.metric("reconciler_sweep_last_failure_timestamp_seconds") == 0
+    assert unswept.metric("reconciler_info", mode="repair") == 1
+    assert unswept.metric("reconciler_kafka_retention_seconds") > 0
+    java = "reconciler_memory_bytes is more than that of the driver alone"
+    until(java, lambda: unswept.metric("reconciler_memory_bytes") > 2 * 10**8)
+    assert unswept.metric("reconciler_losses_total", why="capture") > 0
+
+
 def test_the_next_sweep_finds_nothing_new_and_writes_nothing(
     unswept: Scene, past: Past, swept: Answer
 ) -> None:

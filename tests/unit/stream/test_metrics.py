@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.request import urlopen
 
 import pytest
@@ -14,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from checkpoints.losses import Cause, Loss
 from reconcilers.declared.families import FAMILIES
 from reconcilers.words.errors import Misconfigured
+from streaming.commands.wiring import counter_loop, driver, opened_stream
 from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.memory import MemoryCollector
 from streaming.monitoring.metrics import Metrics, Port, serve, served
@@ -84,6 +86,23 @@ def test_a_loss_that_was_not_recorded_is_not_counted(
     with pytest.raises(Exception, match="no host"):
         losses.record(Loss(1, "why", Cause.COUNT))
     assert metrics.registry.get_sample_value("reconciler_losses_total", {"why": "count"}) == 0
+
+
+def test_counting_and_lineage_of_a_stream_record_their_losses_with_the_count(
+    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = MemoryLosses()
+    monkeypatch.setattr(opened_stream, "CassandraLosses", lambda _store: stored)
+    monkeypatch.setattr(driver, "canaries", Mock())
+    job = Mock()
+    job.connections().lineage.watching.return_value = None
+    opened = opened_stream.OpenedStream(job, Mock(), Mock(), Mock(), (), None, metrics)
+    counter_loop._lost(opened, "events were lost: chunk 3")
+    driver._memory(opened).lost(1, "95 s")
+    assert [each.why for each in stored.since(0)] == ["events were lost: chunk 3", "95 s"]
+    counted = metrics.registry.get_sample_value
+    for cause in (Cause.COUNT, Cause.CANARIES):
+        assert counted("reconciler_losses_total", {"why": cause}) == 1
 
 
 def test_a_process_says_for_whom_it_runs_how_and_since_when(metrics: Metrics) -> None:
