@@ -15,13 +15,12 @@ from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 
 from reconcilers.declared.family import Family
 from reconcilers.words.errors import Misconfigured
-from reconcilers.words.key import INTEGERS, TIMED, UUIDS, KeyColumn
+from reconcilers.words.key import INTEGERS, TIMED, UUIDS
 from reconcilers.words.model import PUBLISHED, Kind
+from streaming.pipeline.reasons import TIMED_UUID, UUID, any_wrong, misread, or_wrong_type
 from streaming.pipeline.sources import echo, is_wanted, once
 
 BAD_RECORD_BYTES = 65_536
-_UUID = "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$"
-_TIMED = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-1[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
 _HAVE_EXPIRY = ('_ts":1', '_ts":2')  # until 2065; a leading quote would slow the search
 _EXPIRY = r'"deletion_ts":(\d{16})\b'
@@ -172,8 +171,8 @@ def _bad_suspect(family: Family) -> Column:
         F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON")
         .when(value.wake.isNull(), "not a suspect")
         .when(value.family.isNull() | (value.family != family.name), "unknown family")
-        .when(_any(ids, UUIDS, _UUID), "wrong type: an id is not a UUID")
-        .when(_any(ids, TIMED, _TIMED), "wrong type: an id is not a time-based UUID")
+        .when(any_wrong(ids, UUIDS, UUID), "wrong type: an id is not a UUID")
+        .when(any_wrong(ids, TIMED, TIMED_UUID), "wrong type: an id is not a time-based UUID")
         .when(~value.wake.suspected.isin(*Kind), "unknown kind")
     )
 
@@ -187,44 +186,25 @@ def _bad_event(events: _Events) -> Column:
     for _column, part in parts:
         whole_key &= part.isNotNull()
     reason = (
-        F.when(value.isNull() | value["_corrupt"].isNotNull(), "malformed JSON or wrong types")
+        F.when(
+            value.isNull() | value["_corrupt"].isNotNull(),
+            misread("value", "malformed JSON or wrong types"),
+        )
         .when(
             value.source.isNull() | value.source.ts_us.isNull() | value.ts_ms.isNull(),
-            "no write time: not an event",
+            misread("value", "no write time: not an event"),
         )
         .when(~value.op.isin("i", "u", "d", "r") | value.op.isNull(), "unknown op")
         .when(events.table.isNull() | value.source.keyspace.isNull(), "unknown table")
-        .when(key.isNull() | key["_corrupt"].isNotNull(), "malformed key")
-        .when(events.partition().isNull(), "missing key")
+        .when(key.isNull() | key["_corrupt"].isNotNull(), misread("key", "malformed key"))
+        .when(events.partition().isNull(), misread("key", "missing key"))
         .when(value.op.isin("i", "u") & ~whole_key, "missing key")
-        .when(_any(ids, UUIDS, _UUID), "wrong type: an id is not a UUID")
-        .when(_any(ids, TIMED, _TIMED), "wrong type: an id is not a time-based UUID")
+        .when(any_wrong(ids, UUIDS, UUID), "wrong type: an id is not a UUID")
+        .when(any_wrong(ids, TIMED, TIMED_UUID), "wrong type: an id is not a time-based UUID")
     )
     for number, column in enumerate(family.key[:-1]):
-        reason = _or_wrong_type(reason, column, events.ranged(number))
-    return _or_wrong_type(reason, source, events.source_told())
-
-
-def _or_wrong_type(reason: Column, column: KeyColumn, text: Column) -> Column:
-    """The reason, or that a value does not have its column's type."""
-    if column.type in UUIDS:
-        reason = reason.when(~text.rlike(_UUID), f"wrong type: {column.name} is not a UUID")
-    if column.type in TIMED:
-        why = f"wrong type: {column.name} is not a time-based UUID"
-        return reason.when(~text.rlike(_TIMED), why)
-    if column.type in INTEGERS:
-        wrong = text.isNotNull() & text.try_cast("bigint").isNull()
-        return reason.when(wrong, f"wrong type: {column.name} is not an integer")
-    return reason
-
-
-def _any(ids: list[tuple[KeyColumn, Column]], types: frozenset[str], pattern: str) -> Column:
-    """Whether any id of one of these types is not null and does not match the pattern."""
-    wrong = F.lit(False)
-    for column, value in ids:
-        if column.type in types:
-            wrong |= value.isNotNull() & ~value.rlike(pattern)
-    return wrong
+        reason = or_wrong_type(reason, column, events.ranged(number))
+    return or_wrong_type(reason, source, events.source_told())
 
 
 def _keys(events: _Events) -> list[Column]:

@@ -14,6 +14,7 @@ from streaming.canary.alone import CanariesAlone
 from streaming.pipeline.envelope import decoder
 from streaming.topics import Record as KafkaRecord
 from streaming.topics import came_astray
+from streaming.topics.formats import has_schema, is_binary
 from tests.spark.records import settled
 
 KEYSPACE, SUSPECTS = "apache_james", "reconciler.apache_james.suspects"
@@ -279,6 +280,31 @@ def test_what_does_not_say_of_which_table_it_is_is_a_bad_record(
     (row,) = decoded(spark, (TOPIC, 1, 5, b"{}", value))
     assert (row.reason, row.topic, row.partition, row.offset) == (reason, TOPIC, 1, 5)
     assert (bytes(row.raw), row.echo) == (value, None)
+
+
+def wrapped(part: bytes) -> bytes:
+    """As a converter writes it that adds its schema, Kafka Connect's default."""
+    return b'{"schema":{"type":"struct"},"payload":%s}' % part
+
+
+@pytest.mark.parametrize("sound", [event(PROJECTION, "i", MINE), canary()])
+def test_a_record_of_another_converter_names_the_setting_that_mends_it(
+    spark: SparkSession, sound: tuple[Any, ...]
+) -> None:
+    *place, key, value = sound
+    rows = decoded(
+        spark,
+        (*place, wrapped(key), wrapped(value)),
+        (*place, key, b"\0\0\0\0\1" + value),
+    )
+    assert [row.reason for row in rows] == [has_schema("value"), is_binary("value")]
+    assert [row.echo for row in rows] == [None, None]
+
+
+def test_so_does_one_whose_key_alone_is_of_another_converter(spark: SparkSession) -> None:
+    *place, key, value = event(PROJECTION, "i", MINE)
+    rows = decoded(spark, (*place, wrapped(key), value), (*place, b"\0\0\0\0\1" + key, value))
+    assert [row.reason for row in rows] == [has_schema("key"), is_binary("key")]
 
 
 def test_a_canary_is_its_echo_and_nothing_else(spark: SparkSession) -> None:
