@@ -19,14 +19,14 @@ from kafka.errors import KafkaError
 
 from deploy import wake_tables
 from deploy.embedded import capture
-from deploy.embedded.topics import MAX_MESSAGE_BYTES, PARTITIONS
+from deploy.embedded.topics import PARTITIONS
 from deploy.mailserver import james
 from reconcilers.capture.frontier import CANARY_TABLE
 from reconcilers.words.errors import Misconfigured
 from streaming import settings
 from streaming.settings import CanarySettings, CassandraSettings, KafkaSettings
 from streaming.tables import canary_schema
-from streaming.topics import NOT_COMPACTED, own_topics
+from streaming.topics import TOPIC_SETTINGS, own_topics
 
 log = logging.getLogger("prepare")
 
@@ -81,11 +81,7 @@ def prepare_topics(wanted: KafkaSettings) -> None:
     admin = KafkaAdminClient(bootstrap_servers=wanted.bootstrap_servers)
     try:
         missing = sorted(names.difference(admin.list_topics()))
-        kept = {"max.message.bytes": str(MAX_MESSAGE_BYTES), **NOT_COMPACTED}
-        new = [
-            NewTopic(name, num_partitions=PARTITIONS, replication_factor=-1, topic_configs=kept)
-            for name in missing
-        ]
+        new = [NewTopic(name, PARTITIONS, -1, topic_configs=TOPIC_SETTINGS) for name in missing]
         if new:
             admin.create_topics(new)
         log.info("%d topics made", len(new))

@@ -17,5 +17,10 @@ from streaming.topics.publish import publish_wakes as publish_wakes
 from streaming.topics.publish import suspect_key as suspect_key
 from streaming.topics.publish import suspect_record as suspect_record
 from streaming.topics.record import Record as Record
-from streaming.topics.watcher import NOT_COMPACTED as NOT_COMPACTED
+from streaming.topics.topic_copies import ACKNOWLEDGED_BY as ACKNOWLEDGED_BY
+from streaming.topics.topic_copies import COPIES as COPIES
+from streaming.topics.topic_copies import LARGEST_EVENT as LARGEST_EVENT
+from streaming.topics.topic_copies import TOPIC_SETTINGS as TOPIC_SETTINGS
+from streaming.topics.topic_copies import PartitionCopies as PartitionCopies
+from streaming.topics.topic_copies import TopicCopies as TopicCopies
 from streaming.topics.watcher import Watcher as Watcher

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
+from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType
 from kafka.errors import (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
@@ -23,8 +23,10 @@ from checkpoints.bookmarks import KafkaIds, Offsets, Place, Positions, flat
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.settings import KafkaSettings
+from streaming.topics import topic_copies
 from streaming.topics.kafka_errors import translated
 from streaming.topics.record import Record
+from streaming.topics.topic_copies import TopicCopies
 
 log = logging.getLogger("reconciler")
 
@@ -44,9 +46,6 @@ NO_COORDINATOR_YET = (
     NotCoordinatorError,
 )
 """A broker's answers while it creates, moves or loads the state of a group."""
-
-NOT_COMPACTED = {"cleanup.policy": "delete"}
-"""Each record counts, also if its key repeats, as in a lane's canaries."""
 
 SILENT = 60
 """Seconds after which a partition with records that returns none has no leader."""
@@ -72,7 +71,7 @@ class Watcher:
             raise _nobody_answers(settings) from failed
 
     def create(self, topics: Iterable[str]) -> None:
-        """Create the missing ones of these topics, with the broker's defaults but not compacted.
+        """Create the missing ones of these topics, as `topic_copies.create` does.
 
         Returns when the broker lists them, which is some time after it made them. Raises
         `Unreachable`.
@@ -80,9 +79,7 @@ class Watcher:
         absent = self.missing(topics)
         try:
             if absent:
-                self._admin.create_topics(
-                    [NewTopic(topic, -1, -1, topic_configs=NOT_COMPACTED) for topic in absent]
-                )
+                topic_copies.create(self._admin, absent)
         except TopicAlreadyExistsError:
             log.debug("another process made a topic of %s at the same time", absent)
         except KafkaError as failed:
@@ -97,6 +94,11 @@ class Watcher:
         """The numbers of a topic's partitions. Raises `Unreachable`."""
         with translated(f"the partitions of {topic}"):
             return sorted(self._consumer.partitions_for_topic(topic) or ())
+
+    def copies(self, topics: Iterable[str]) -> TopicCopies:
+        """The brokers, and the copies of these topics, which exist. Raises `Unreachable`."""
+        with translated("the copies of topics"):
+            return topic_copies.copies_of(self._admin, topics)
 
     def missing(self, topics: Iterable[str]) -> list[str]:
         """Those of the topics that do not exist. Raises `Unreachable`."""

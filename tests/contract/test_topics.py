@@ -54,10 +54,10 @@ def set_by_hand(kafka: KafkaSettings, names: Iterable[str]) -> dict[str, str]:
     return {name: each[POLICY]["value"] for name, each in told.items() if POLICY in each}
 
 
-def found(kafka: KafkaSettings, watcher: Watcher) -> list[str]:
-    """What doctor does not find in order."""
+def found(kafka: KafkaSettings, watcher: Watcher, level: Level = Level.PROBLEM) -> list[str]:
+    """What doctor says of the topics at this level."""
     context = KafkaContext(Settings(kafka=kafka), (MESSAGE,), watcher)
-    return [each.what for each in topics(context) if each.level is not Level.OK]
+    return [each.what for each in topics(context) if each.level is level]
 
 
 def test_what_is_made_here_is_in_order(kafka: KafkaSettings, watcher: Watcher) -> None:
@@ -66,6 +66,9 @@ def test_what_is_made_here_is_in_order(kafka: KafkaSettings, watcher: Watcher) -
     watcher.create(mine)
     assert set_by_hand(kafka, mine) == dict.fromkeys(mine, "delete")
     assert found(kafka, watcher) == []
+    (alone,) = found(kafka, watcher, Level.WARNING)
+    assert alone.startswith(f"topics {', '.join(sorted(mine))}: ")
+    assert "one copy, and with one broker there cannot be more" in alone
 
 
 def test_so_is_what_is_prepared_for_containers(kafka: KafkaSettings, watcher: Watcher) -> None:
@@ -79,15 +82,37 @@ def test_so_is_what_is_prepared_for_containers(kafka: KafkaSettings, watcher: Wa
 def test_a_compacted_topic_is_a_problem(kafka: KafkaSettings, watcher: Watcher) -> None:
     create(kafka, kafka.topic_prefix, cleanup_policy="compact,delete")
     watcher.create(own_topics(kafka))
-    lost = "is compacted: events and canaries are dropped before they are read"
-    assert found(kafka, watcher) == [f"topic {kafka.topic_prefix} {lost}"]
+    (only,) = found(kafka, watcher)
+    assert only.startswith(f"topic {kafka.topic_prefix}: compacted (cleanup.policy compact,delete)")
 
 
-def test_short_retention_is_a_warning(kafka: KafkaSettings, watcher: Watcher) -> None:
-    create(kafka, kafka.topic_prefix, retention_ms=str(90 * 60 * 1000))
+def test_short_retention_is_a_problem(kafka: KafkaSettings, watcher: Watcher) -> None:
+    create(kafka, kafka.topic_prefix, retention_ms=str(90 * 60 * 1000), retention_bytes="100000000")
     create(kafka, kafka.suspects_topic, retention_ms="-1")
     watcher.create(own_topics(kafka))
-    assert found(kafka, watcher) == [f"topic {kafka.topic_prefix} keeps records for 1.5 h"]
+    ms, size = found(kafka, watcher)
+    assert ms.startswith(f"topic {kafka.topic_prefix}: records are kept for 1.5 h")
+    assert size.startswith(f"topic {kafka.topic_prefix}: a partition keeps 95 MiB, however young")
+
+
+def test_an_event_that_is_too_large_for_its_topic_is_a_problem(
+    kafka: KafkaSettings, watcher: Watcher
+) -> None:
+    create(kafka, kafka.topic_prefix, max_message_bytes="1048588")
+    watcher.create(own_topics(kafka))
+    (only,) = found(kafka, watcher)
+    assert only.startswith(f"topic {kafka.topic_prefix}: records over 1,048,588 bytes are refused")
+
+
+def test_the_newest_record_is_looked_at(kafka: KafkaSettings, watcher: Watcher) -> None:
+    topic, event = kafka.topic_prefix, b'{"op": "i", "source": {}}'
+    watcher.create((topic, *own_topics(kafka)))
+    with closing(KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)) as producer:
+        for value, wrong in ((b'{"schema": {}, "payload": %s}' % event, True), (event, False)):
+            producer.send(topic, value, key=b"{}", partition=1).get(timeout=60)
+            (at,) = (end for end in watcher.end_offsets([topic])[topic].values() if end)
+            told = f"the newest record of {topic}/1 offset {at - 1} cannot be read"
+            assert found(kafka, watcher) == [told] * wrong
 
 
 def test_the_marker_of_a_transaction_is_an_offset_without_a_record(

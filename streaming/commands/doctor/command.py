@@ -21,7 +21,7 @@ from streaming.commands.doctor.checks.quotas import context_of
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
 from streaming.tables.own_keyspace import end_memory_of, finish, refuse_another
-from streaming.topics import Watcher
+from streaming.topics import TOPIC_SETTINGS, Watcher
 
 POLL_SECONDS = 2.0
 
@@ -134,12 +134,14 @@ def _print_fixes(settings: Settings, found: list[Check]) -> None:
     for statement in statements:
         print(f"{statement};")
     if topics:
-        print("\n# topics to create:")
+        print("\n# topics to create; with three brokers or more, add --replication-factor 3")
+        print("# and --config min.insync.replicas=2:")
+    configs = " ".join(f"--config {name}={value}" for name, value in TOPIC_SETTINGS.items())
     servers = shlex.quote(settings.kafka.bootstrap_servers)
     for topic in topics:
         print(
             f"kafka-topics.sh --bootstrap-server {servers} --create --if-not-exists"
-            f" --topic {shlex.quote(topic)} --config cleanup.policy=delete"
+            f" --topic {shlex.quote(topic)} {configs}"
         )
 
 

@@ -17,17 +17,25 @@ from streaming.topics import Watcher, watcher
 class Broker:
     """Tells of what it made only when asked for the ``slow``-th time after that."""
 
-    def __init__(self, slow: float, others: Sequence[str] = ()) -> None:
+    def __init__(self, slow: float, others: Sequence[str] = (), brokers: int = 1) -> None:
         self.slow = slow
+        self.brokers = [{"broker_id": each, "is_fenced": False} for each in range(brokers)]
+        self.copies: set[tuple[int, str | None]] = set()
         self.made: dict[str, float] = {}
         self.others = set(others)
         self.asked = 0
 
     def create_topics(self, made: Sequence[Any]) -> None:
         names = {each.name for each in made}
+        for each in made:
+            least = each.topic_configs.get("min.insync.replicas")
+            self.copies.add((each.replication_factor, least))
         self.made |= dict.fromkeys(names, self.asked + self.slow)
         if names & self.others:
             raise TopicAlreadyExistsError
+
+    def describe_cluster(self) -> dict[str, Any]:
+        return {"brokers": self.brokers}
 
     def topics(self) -> set[str]:
         self.asked += 1
@@ -50,6 +58,26 @@ def test_a_topic_exists_for_us_when_the_broker_tells_of_it(
     kafka = watching(Broker(slow), monkeypatch)
     kafka.create(["own.suspects", "own.dead-letters"])
     assert kafka.missing(["own.suspects", "own.dead-letters"]) == []
+
+
+@pytest.mark.parametrize(
+    ("brokers", "away", "copies"),
+    [
+        (1, 0, (-1, None)),
+        (2, 0, (-1, None)),
+        (3, 0, (3, "2")),
+        (5, 0, (3, "2")),
+        (3, 1, (-1, None)),
+    ],
+)
+def test_a_topic_has_three_copies_if_there_are_brokers_for_them(
+    brokers: int, away: int, copies: tuple[int, str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker(0, brokers=brokers)
+    for each in broker.brokers[:away]:
+        each["is_fenced"] = True
+    watching(broker, monkeypatch).create(["own.suspects"])
+    assert broker.copies == {copies}
 
 
 def test_a_topic_that_another_process_makes_at_the_same_time_is_waited_for_too(
