@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic.fields import FieldInfo
 
-from streaming.settings import PREFIX, SECONDS, Section, Settings
+from streaming.settings import GUARDED, PREFIX, SECONDS, Section, Settings
 
 HEAD = f"""# Settings
 
@@ -19,7 +19,9 @@ Made by `make docs` from `streaming/settings/`: change them there.
 
 A setting is looked up in the environment first, then in the TOML file that `--config` names, then
 it has its default. In the environment, lists are comma-separated. A name that is not known, or a
-value that is not possible, is refused with one line and exit code 2. Durations are seconds.
+value that is not possible, is refused with one line and exit code 2. Durations are seconds. A
+guard depends on the bounds *in repair mode*: a stream that repairs refuses other values
+([limits.md](limits.md#settings)).
 
 ```toml
 [cassandra]                  # or {PREFIX}CASSANDRA__HOSTS=10.0.0.1,10.0.0.2
@@ -60,7 +62,9 @@ def _sections() -> Iterator[str]:
 
 def _row(section: str, setting: str, told: FieldInfo) -> str:
     variable = f"{PREFIX}{section}__{setting}".upper()
-    cells = (f"`{setting}`", kind(told), _default(told.default), told.description or "")
+    guarded = [each.allowed for each in GUARDED if each.setting == f"{section}.{setting}"]
+    kinds = "; ".join((kind(told), *(f"in repair mode {each}" for each in guarded)))
+    cells = (f"`{setting}`", kinds, _default(told.default), told.description or "")
     return (
         "| " + " | ".join((*(cell.replace("|", "\\|") for cell in cells), f"`{variable}`")) + " |"
     )

@@ -15,6 +15,8 @@ from streaming.settings.servers import CanarySettings as CanarySettings
 from streaming.settings.servers import CassandraSettings as CassandraSettings
 from streaming.settings.servers import KafkaSettings as KafkaSettings
 from streaming.settings.servers import MetricsSettings as MetricsSettings
+from streaming.settings.unsafe import GUARDED as GUARDED
+from streaming.settings.unsafe import Guarded as Guarded
 from streaming.settings.unsafe import refuse_unsafe as refuse_unsafe
 from streaming.settings.work import Mode as Mode
 from streaming.settings.work import RepairSettings as RepairSettings

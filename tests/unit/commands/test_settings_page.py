@@ -37,7 +37,7 @@ def test_every_setting_of_several_values_is_split_in_the_environment() -> None:
 
 def test_a_duration_names_its_unit() -> None:
     row = next(line for line in settings_page.page().splitlines() if "`delay`" in line)
-    assert "| seconds, > 0 |" in row
+    assert "| seconds, > 0; in repair mode 35 s or more |" in row
 
 
 def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
