@@ -72,7 +72,7 @@ def test_topics_of_our_own_may_refuse_what_is_never_sent_there() -> None:
 
 def test_one_copy_is_a_problem_if_there_are_brokers_for_more() -> None:
     one = dict.fromkeys(ALL, (copied(1),))
-    found = only(FakeTopics(partitions=one))
+    found = only(FakeTopics(partitions=one, differs=everywhere("min.insync.replicas", "1")))
     assert found.level is Level.PROBLEM
     assert "one copy (replication factor 1) on one of 3 brokers" in found.what
     assert "make 3 copies: kafka-reassign-partitions.sh" in found.advice
@@ -84,6 +84,14 @@ def test_one_copy_on_a_single_broker_is_a_warning() -> None:
     found = only(alone)
     assert found.level is Level.WARNING
     assert "one copy, and with one broker there cannot be more" in found.what
+
+
+def test_one_copy_of_which_two_are_asked_for_takes_no_record() -> None:
+    alone = FakeTopics(brokers=1, partitions=dict.fromkeys(ALL, (copied(1),)))
+    single, refused = told(alone)
+    assert (single.level, refused.level) == (Level.WARNING, Level.PROBLEM)
+    assert "min.insync.replicas is 2, of 1 copies: nothing can be written" in refused.what
+    assert "min.insync.replicas=1" in refused.advice
 
 
 @pytest.mark.parametrize(

@@ -59,32 +59,30 @@ def _single(topics: Topics, brokers: int) -> Iterator[Check]:
         )
 
 
-def _several(broker: KafkaContext, topics: Topics, setting: str) -> dict[str, str]:
-    """The value of a setting of each topic that has more than one copy."""
-    several = [topic for topic, partitions in topics.items() if _fewest(partitions) > 1]
-    return broker.watcher.configured(several, setting) if several else {}
-
-
 def _acknowledged(broker: KafkaContext, topics: Topics) -> Iterator[Check]:
     """A record counts as written once two copies have it, also while a broker is down."""
-    alike: dict[tuple[int, int], list[str]] = {}
-    for topic, value in _several(broker, topics, "min.insync.replicas").items():
-        alike.setdefault((int(value), _fewest(topics[topic])), []).append(topic)
-    right = change(f"min.insync.replicas={ACKNOWLEDGED_BY}")
-    for (least, there), some in sorted(alike.items()):
-        told = f"{named(some)}: min.insync.replicas is {least}, of {there} copies:"
-        mend = right if there >= COPIES else f"make {COPIES} copies: {REASSIGN}"
-        if least < ACKNOWLEDGED_BY:
+    setting = "min.insync.replicas"
+    equal: dict[tuple[int, int], list[str]] = {}
+    for topic, value in broker.watcher.configured(topics, setting).items():
+        equal.setdefault((int(value), _fewest(topics[topic])), []).append(topic)
+    for (least, there), some in sorted(equal.items()):
+        told = f"{named(some)}: {setting} is {least}, of {there} copies:"
+        right = change(f"{setting}={min(there, ACKNOWLEDGED_BY)}")
+        if least > there:
+            yield problem(f"{told} nothing can be written", right)
+        elif least < min(there, ACKNOWLEDGED_BY):
             yield problem(f"{told} what counts as written may be on one broker alone", right)
-        elif least > there:
-            yield problem(f"{told} nothing can be written", mend)
-        elif least == there:
+        elif least == there > 1:
+            mend = right if there >= COPIES else f"make {COPIES} copies: {REASSIGN}"
             yield warning(f"{told} agents wait while a broker is down, and cdc_raw fills", mend)
 
 
 def _unclean(broker: KafkaContext, topics: Topics) -> Iterator[Check]:
     setting = "unclean.leader.election.enable"
-    for some, value in alike(_several(broker, topics, setting)):
+    values = broker.watcher.configured(topics, setting)
+    for some, value in alike(
+        {name: each for name, each in values.items() if _fewest(topics[name]) > 1}
+    ):
         if value == "true":
             yield problem(
                 f"{some}: a broker that lacks records may become leader ({setting} true), and they"
