@@ -19,6 +19,7 @@ NONE = {
     "page_size_fail_threshold": "-1",
     "partition_keys_in_select_fail_threshold": "-1",
     "in_select_cartesian_product_fail_threshold": "-1",
+    "column_value_size_fail_threshold": "null",
     "read_consistency_levels_disallowed": "[]",
     "write_consistency_levels_disallowed": "[ANY, TWO]",
 }
@@ -33,6 +34,7 @@ def told(**changes: str) -> list[tuple[Level, str]]:
 def test_those_that_cassandra_ships_stand_in_no_way() -> None:
     assert told() == [(Level.OK, "no guardrail of 10.0.0.1 refuses our statements")]
     assert told(minimum_timestamp_fail_threshold="null", page_size_fail_threshold="5000") == told()
+    assert told(column_value_size_fail_threshold="1MiB") == told()
 
 
 @pytest.mark.parametrize(
@@ -40,11 +42,13 @@ def test_those_that_cassandra_ships_stand_in_no_way() -> None:
     [
         ("user_timestamps_enabled", "false"),
         ("allow_filtering_enabled", "false"),
+        ("intersect_filtering_query_enabled", "false"),
         ("minimum_timestamp_fail_threshold", "30d"),
         ("maximum_timestamp_fail_threshold", "1m"),
         ("page_size_fail_threshold", "1000"),
         ("partition_keys_in_select_fail_threshold", "20"),
         ("in_select_cartesian_product_fail_threshold", "25"),
+        ("column_value_size_fail_threshold", "64KiB"),
         ("write_consistency_levels_disallowed", "[ANY, ONE]"),
         ("read_consistency_levels_disallowed", "{SERIAL}"),
     ],
@@ -53,6 +57,13 @@ def test_each_that_refuses_a_statement_of_ours_is_a_problem(name: str, value: st
     ((level, what),) = told(**{name: value})
     assert level is Level.PROBLEM
     assert what.startswith(f"10.0.0.1 has {name}: ")
+
+
+def test_records_of_counters_are_read_at_serial_whatever_the_settings_say() -> None:
+    cluster = FakeCluster(told=NONE | {"read_consistency_levels_disallowed": "[SERIAL]"})
+    local = {"consistency": "LOCAL_QUORUM", "serial_consistency": "LOCAL_SERIAL"}
+    (found,) = looked(guardrails, cluster, cassandra={"username": "reconciler", **local})
+    assert (found.level, "SERIAL" in found.what) == (Level.PROBLEM, True)
 
 
 def test_levels_are_those_of_the_settings() -> None:

@@ -87,16 +87,22 @@ def _of_node(node: str, settings: Mapping[str, str]) -> Iterator[Check]:
 
 def _space(node: str, settings: Mapping[str, str]) -> Iterator[Check]:
     """How full cdc_raw is, if the node's disk is on this machine."""
-    limit = SIZE.fullmatch(settings.get("cdc_total_space", ""))
+    limit = bytes_of(settings.get("cdc_total_space", ""))
     directory = Path(settings.get("cdc_raw_directory", ""))
     if limit is None or not directory.is_absolute() or not directory.is_dir():
         return
-    share = used_bytes(directory) / (int(limit[1]) * BYTES[limit[2]] or 1)
+    share = used_bytes(directory) / (limit or 1)
     told = f"cdc_raw of {node} is {share:.0%} full"
     if share < FULL:
         yield fine(told)
     else:
         yield problem(told, "the agent does not keep up or is dead: see deploy/runbook.md")
+
+
+def bytes_of(size: str) -> int | None:
+    """A size as Cassandra's settings have it (``8MiB``), in bytes; None if it is not set."""
+    told = SIZE.fullmatch(size)
+    return None if told is None else int(told[1]) * BYTES[told[2]]
 
 
 def used_bytes(directory: Path) -> int:

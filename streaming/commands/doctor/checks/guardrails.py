@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from reconcilers.words.errors import Refused
+from streaming.commands.doctor.checks.capture import bytes_of
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.settings import CassandraSettings
 
 MUST_BE_ON = {
     "user_timestamps_enabled": "repairs, journal and canaries carry write times of their own",
     "allow_filtering_enabled": "the history of one finding is read with ALLOW FILTERING",
+    "intersect_filtering_query_enabled": "that history is filtered by three columns",
 }
 MUST_BE_OFF = {
     "minimum_timestamp_fail_threshold": "repairs carry the write time of the truth",
@@ -23,8 +25,13 @@ AT_LEAST = {
     "in_select_cartesian_product_fail_threshold": 100,
 }
 """Rows of a page, keys of a read; -1 where nothing is refused."""
+CELL = "column_value_size_fail_threshold"
+LARGEST_CELL = 2**20
+"""Bytes: the journal stores a row, its before-image and the write in one cell."""
 DISALLOWED = ("read_consistency_levels_disallowed", "write_consistency_levels_disallowed")
-NAMES = (*MUST_BE_ON, *MUST_BE_OFF, *AT_LEAST, *DISALLOWED)
+LEVELS = {"ONE", "SERIAL"}
+"""Those of canaries and of counters' claims, whatever the settings say."""
+NAMES = (*MUST_BE_ON, *MUST_BE_OFF, *AT_LEAST, CELL, *DISALLOWED)
 ADVICE = "change it in each node's cassandra.yaml (deploy/runbook.md, *Guardrails*)"
 
 
@@ -56,7 +63,10 @@ def _of_node(settings: Mapping[str, str], cassandra: CassandraSettings) -> Itera
         allowed = int(settings.get(name, -1))
         if 0 <= allowed < least:
             yield f"{name}: {allowed}, but up to {least} are asked for"
-    levels = {cassandra.consistency, cassandra.serial_consistency, "ONE"}
+    cell = bytes_of(settings.get(CELL, ""))
+    if cell is not None and cell < LARGEST_CELL:
+        yield f"{CELL}: {settings[CELL]}, but the journal's cells are as large as James's rows"
+    levels = LEVELS | {cassandra.consistency, cassandra.serial_consistency}
     for name in DISALLOWED:
         used = levels & {*re.findall(r"\w+", settings.get(name, ""))}
         if used:
