@@ -1,6 +1,7 @@
 """The shipped role on a Cassandra that checks rights: enough for the product, nothing more."""
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -28,7 +29,7 @@ from streaming.settings import Settings, load
 from streaming.tables import connect, disconnect, open_session
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
-from tests.stack.guarded import LOGIN, OWN, shipped_statements
+from tests.stack.guarded import LOGIN, OWN, session_of, shipped_statements
 from tests.stack.scenes import Answer, reconcile
 from tests.stack.streams import until, write_settings
 
@@ -244,24 +245,69 @@ def refusal(done: Answer) -> str:
     return done.stderr.splitlines()[-1] if done.returncode == ExitCode.REFUSED else ""
 
 
-def test_a_guardrail_on_write_times_is_named_by_doctor_and_no_process_begins_that_writes(
-    guarded: Stack, config: Path, capsys: pytest.CaptureFixture[str]
+GUARDRAILS = [
+    ("UserTimestampsEnabled", False, "user_timestamps_enabled: false"),
+    ("ReadConsistencyLevelsDisallowedCSV", "SERIAL", "read_consistency_levels_disallowed: SERIAL"),
+]
+
+
+@pytest.mark.parametrize(("attribute", "value", "named"), GUARDRAILS)
+def test_a_guardrail_is_named_by_doctor_and_no_process_begins_that_it_would_stop(
+    guarded: Stack,
+    config: Path,
+    capsys: pytest.CaptureFixture[str],
+    attribute: str,
+    value: object,
+    named: str,
 ) -> None:
+    violated = re.sub("_(enabled|disallowed):.*", "", named)
     until("the agent is back", lambda: doctor(config) == 0)
     assert "no guardrail of 127.0.0.1 refuses our statements" in capsys.readouterr().out
-    with no_write_times(guarded):
+    with guardrail(guarded, attribute, value):
         assert doctor(config) == 1
-        told = capsys.readouterr().out
-        assert "problem  127.0.0.1 has user_timestamps_enabled: false" in told
+        assert f"problem  127.0.0.1 has {named}" in capsys.readouterr().out
         for command in (("stream", "--mode", "repair"), ("canary",)):
             done = reconcile(*command, "--config", str(config))
-            assert "Guardrail user_timestamps violated" in refusal(done), done.stderr
-            assert "set user_timestamps_enabled: true" in refusal(done)
+            assert f"Guardrail {violated} violated" in refusal(done), done.stderr
+
+
+def test_a_refused_write_time_is_told_with_the_setting_that_allows_it(
+    guarded: Stack, config: Path
+) -> None:
+    with guardrail(guarded, "UserTimestampsEnabled", False):
+        done = reconcile("canary", "--config", str(config))
+    assert "set user_timestamps_enabled: true" in refusal(done), done.stderr
+
+
+def test_the_history_of_a_finding_is_refused_where_doctor_says_so(
+    guarded: Stack, config: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cassandra checks it if the keyspace has several copies; a read of one copy is allowed."""
+    own = settings.cassandra.own_keyspace
+    journal, slot = CassandraJournal(Store(connect(settings.cassandra), own)), a_slot()
+    with guardrail(guarded, "IntersectFilteringQueryEnabled", False):
+        assert doctor(config) == 1
+        assert "has intersect_filtering_query_enabled: false" in capsys.readouterr().out
+        with two_copies(guarded, own), pytest.raises(Refused, match="intersect_filtering_query"):
+            list(journal.history(MESSAGE, MESSAGE.listing.name, slot))
 
 
 @contextmanager
-def no_write_times(stack: Stack) -> Iterator[None]:
-    """Meanwhile the node has ``user_timestamps_enabled: false``."""
+def two_copies(stack: Stack, keyspace: str) -> Iterator[None]:
+    """Meanwhile a keyspace has two copies of each row, though there is one node."""
+    change = f"ALTER KEYSPACE {keyspace} WITH replication = "
+    simple = "{'class': 'SimpleStrategy', 'replication_factor': %d}"
+    with session_of(stack, ADMIN.username, ADMIN.password) as admin:
+        admin.execute(change + simple % 2)
+        try:
+            yield
+        finally:
+            admin.execute(change + simple % 1)
+
+
+@contextmanager
+def guardrail(stack: Stack, attribute: str, value: object) -> Iterator[None]:
+    """Meanwhile the node has this guardrail."""
     port = stack.spec.ports.cassandra_jmx
     with closing(Jvm(60.0)) as jvm:
         management = jvm.java.javax.management
@@ -269,11 +315,12 @@ def no_write_times(stack: Stack) -> Iterator[None]:
         url = management.remote.JMXServiceURL(address)
         beans = management.remote.JMXConnectorFactory.connect(url, None).getMBeanServerConnection()
         name = management.ObjectName("org.apache.cassandra.db:type=Guardrails")
-        beans.setAttribute(name, management.Attribute("UserTimestampsEnabled", False))
+        before = beans.getAttribute(name, attribute)
+        beans.setAttribute(name, management.Attribute(attribute, value))
         try:
             yield
         finally:
-            beans.setAttribute(name, management.Attribute("UserTimestampsEnabled", True))
+            beans.setAttribute(name, management.Attribute(attribute, before))
 
 
 @contextmanager
