@@ -53,8 +53,13 @@ class Journal(Protocol):
     def log(self, day: date) -> Iterator[dict[str, object]]:
         """The log of one day (UTC), oldest first, as JSON-ready values."""
 
-    def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
-        """The log of one slot, newest first, read day by day; lines without a key are left out."""
+    def history(
+        self, family: Family, projection: str, slot: Slot, since: Micros = 0
+    ) -> Iterator[Finding]:
+        """The log of one slot, newest first, read day by day; lines without a key are left out.
+
+        ``since`` (µs): only its day, the day before, and later ones are read.
+        """
 
     def breakers(self) -> dict[Breaker, str]:
         """The open breakers with their reasons; empty while repairs may continue."""

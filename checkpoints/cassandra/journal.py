@@ -155,11 +155,16 @@ class CassandraJournal:
         buckets = (self._log_of(day, bucket) for bucket in range(BUCKETS))
         return heapq.merge(*buckets, key=lambda line: line["at"])
 
-    def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
-        """The log of a slot, newest first, a read a day from tomorrow on: clocks may be ahead."""
-        key, today = text_of(slot), datetime.fromtimestamp(self._clock() // 1_000_000, UTC).date()
+    def history(
+        self, family: Family, projection: str, slot: Slot, since: Micros = 0
+    ) -> Iterator[Finding]:
+        """The log of a slot, newest first, a read a day from tomorrow on: clocks may be ahead.
+
+        The day before ``since`` (µs) is read too, as clocks may also be behind.
+        """
+        key, today, first = text_of(slot), _day_of(self._clock()), _day_of(since)
         where = (bucket_of(key), family.name, projection, key)
-        for days in range(-1, self._log_kept // DAY + 1):
+        for days in range(-1, min(self._log_kept // DAY, (today - first).days + 1) + 1):
             day = today - timedelta(days=days)
             for (text,) in self._store.rows("reading the log", self._read_history, day, *where):
                 yield codec.finding_from_json(json.loads(text), family)
@@ -197,7 +202,7 @@ class CassandraJournal:
     def _log_request(self, finding: Finding, state: State, at: Micros) -> Request:
         key, family = text_of(finding.slot), self._families[finding.family]
         values = (
-            datetime.fromtimestamp(at // 1_000_000, UTC).date(),
+            _day_of(at),
             bucket_of(key),
             _time_uuid(at),
             finding.family,
@@ -239,6 +244,10 @@ class CassandraJournal:
 def _place(finding: Finding) -> tuple[str, int, str, str]:
     key = text_of(finding.slot)
     return finding.family, bucket_of(key), finding.projection, key
+
+
+def _day_of(at: Micros) -> date:
+    return datetime.fromtimestamp(at // 1_000_000, UTC).date()
 
 
 def _time_uuid(at: Micros) -> UUID:

@@ -1,5 +1,8 @@
 """Undo of a repair: if the row is as the repair left it, its before-image is restored. Pure.
 
+A finding may have been tried several times. All its tries are undone together: what each of them
+wrote is restored to the before-image of the first.
+
 The guard is the write timestamp, as for every repair. Each cell is restored at our write's time +
 1, so anything written since is newer and stays. Each cell must be what the repair left, with its
 write time; otherwise the undo is refused, and a person is shown what has changed.
@@ -20,8 +23,9 @@ holds is read afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from reconcilers.limits.hold import Hold
@@ -34,6 +38,7 @@ UNDO = "undo"
 NO_REPAIR = "the log has no repair of it: it was none of ours, or is older than the log"
 AS_BEFORE = "it is as it was before the repair: undone already, or never written"
 NOTHING: frozenset[str] = frozenset()
+NO_ROW = Row({})
 
 
 def last_repair(history: Iterable[Finding]) -> Finding | str:
@@ -51,31 +56,70 @@ def last_repair(history: Iterable[Finding]) -> Finding | str:
 
 
 def _was_not_sent(intended: Finding, newer: Finding | None) -> bool:
-    """Whether an intent was held at the last moment: its finding then has no writes."""
+    """Whether an intent was held at the last moment: its finding then has the writes before it."""
     return (
         intended.state is State.INTENDED
         and newer is not None
         and newer.state is State.HELD
-        and not newer.writes
+        and newer.writes != intended.writes
         and newer.found_at == intended.found_at
     )
 
 
-def undo(repair: Finding, now: Row | None) -> tuple[Write, ...] | str:
-    """The writes that undo a repair, given the row as it is ``now``; or why it is refused."""
-    writes = tuple(each for each in repair.writes if isinstance(each, Write))
-    if not writes:
+def tries_of(repair: Finding, history: Iterable[Finding]) -> tuple[Finding, ...]:
+    """All tries of the repair's finding, oldest first, by the key's log (newest line first).
+
+    The last one is the repair itself.
+    """
+    tries = [repair]
+    newer: Finding | None = None
+    for each in history:
+        if each.found_at != repair.found_at or each.batch == UNDO:
+            continue
+        intended = each.state is State.INTENDED and not _was_not_sent(each, newer)
+        if intended and (each.writes, each.before) != (tries[-1].writes, tries[-1].before):
+            tries.append(each)
+        newer = each
+    return tuple(reversed(tries))
+
+
+def together(tries: Sequence[Finding]) -> Finding:
+    """The tries of one finding (oldest first) as one: all writes, and the first before-image.
+
+    The kind is the first one's too: it says what the before-image lacked.
+    """
+    first, writes = tries[0], tuple(write for each in tries for write in each.writes)
+    return replace(tries[-1], kind=first.kind, before=first.before, writes=writes)
+
+
+def undo(tries: Sequence[Finding], now: Row | None) -> tuple[Write, ...] | str:
+    """The writes that undo all tries of a finding (oldest first), or why that is refused.
+
+    ``now`` is the row as it is.
+    """
+    last, repair = tries[-1], together(tries)
+    if not last.writes:
         return NO_REPAIR
-    changed = _changed(repair, writes, now)
-    return changed if changed is not None else tuple(_inverse(repair.before, writes))
+    if stands(repair, now):
+        return AS_BEFORE
+    changed = _changed(last, now)
+    return changed if changed is not None else tuple(_inverse(repair.before, _row_writes(repair)))
+
+
+def _row_writes(repair: Finding) -> tuple[Write, ...]:
+    return tuple(each for each in repair.writes if isinstance(each, Write))
 
 
 def stands(repair: Finding, now: Row | None) -> bool:
     """Whether the row is as it was before the repair, whatever its write times."""
-    for write in repair.writes:
-        if isinstance(write, AddToSet) and write.projection.collects is not None:
-            return not _added(write, repair.before) & _elements(now, write.column)
-    return _same_cells(repair.before, now)
+    before, gathered = repair.before, [each for each in _row_writes(repair) if _gathers(each)]
+    if gathered:
+        return not any(_added(each, before) & _elements(now, each.column) for each in gathered)
+    return _same_cells(before, now)
+
+
+def _gathers(write: Write) -> TypeGuard[AddToSet]:
+    return isinstance(write, AddToSet) and write.projection.collects is not None
 
 
 def told(repair: Finding, hold: Hold, what: str, now: Micros) -> Finding:
@@ -84,21 +128,23 @@ def told(repair: Finding, hold: Hold, what: str, now: Micros) -> Finding:
     return replace(repair, sentence=sentence, batch=UNDO, tried_at=now, next_look=None)
 
 
-def _changed(repair: Finding, writes: tuple[Write, ...], now: Row | None) -> str | None:
+def _changed(repair: Finding, now: Row | None) -> str | None:
     """What has changed since the repair, None if the row is as the repair left it."""
+    writes = _row_writes(repair)
     first = writes[0]
-    if stands(repair, now):
-        return AS_BEFORE
-    if isinstance(first, AddToSet) and first.projection.collects is not None:
+    if _gathers(first):
         return None
-    left = _left_by(repair.before, writes)
+    before, key = repair.before, first.projection.key
+    if before is now or (before and now and not _difference((before,), now, key)):
+        return None  # the repair has had no effect
+    left = _left_by(before, writes)
     if left is None:
         return None if now is None else "the row is there again: somebody has written it since"
     if now is None:
         return "the row is not there any more: somebody has deleted it since"
     if first.projection.is_index:
         return None
-    return _difference(left, now, first.projection.key)
+    return _difference((left, before or NO_ROW), now, key)
 
 
 def _left_by(before: Row | None, writes: Iterable[Write]) -> Row | None:
@@ -120,18 +166,23 @@ def _left_by(before: Row | None, writes: Iterable[Write]) -> Row | None:
     return Row(cells, times)
 
 
-def _difference(left: Row, now: Row, key: tuple[str, ...]) -> str | None:
+def _difference(either: tuple[Row, ...], now: Row, key: tuple[str, ...]) -> str | None:
+    """The cells of ``now`` that none of these rows has, with their write times; None without."""
     columns = sorted(
         column
-        for column in (left.cells.keys() | now.cells.keys()) - set(key)
-        if not _same(left.get(column), now.get(column))
-        or left.written.get(column) != now.written.get(column)
+        for column in {name for row in (*either, now) for name in row.cells} - set(key)
+        if not any(_same_cell(row, now, column) for row in either)
     )
     if not columns:
         return None
     newest = max((now.written.get(column, 0) for column in columns), default=0)
     told = f", at {iso(newest)}" if newest > 0 else ""
     return f"{', '.join(columns)} changed since the repair{told}: that is newer, and stays"
+
+
+def _same_cell(one: Row, other: Row, column: str) -> bool:
+    same = _same(one.get(column), other.get(column))
+    return same and one.written.get(column) == other.written.get(column)
 
 
 def _same_cells(one: Row | None, other: Row | None) -> bool:

@@ -1,8 +1,12 @@
 """Undoes the correction of a counter: adds the opposite delta, once, under a round of its own.
 
 Users' changes commute with it, but another correction would not: an undo is refused if a later
-round was claimed, and a hold on the counter stops corrections meanwhile. A delta leaves no trace,
-so a correction is undone only if the server acknowledged it.
+round was claimed, and a hold on the counter stops corrections meanwhile. The round of an undo that
+was held before it was added does not count. A delta leaves no trace, so a correction is undone only
+if the server acknowledged it.
+
+Of a finding that was corrected several times only the last correction is undone. The counter was as
+wrong as at first before each of them, so the earlier ones no longer stand.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from reconcilers.declared.tally import Sum, Sums, Tally
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding, State
-from reconcilers.rows.undo import NO_REPAIR, told
+from reconcilers.rows.undo import NO_REPAIR, UNDO, told
 from reconcilers.words.errors import Refused
 from reconcilers.words.model import Row
 from streaming.counters.ports import AddTables
@@ -54,9 +58,21 @@ class CounterUndo:
             return refused
         if not self._was_taken(repair):
             return NOT_KNOWN
-        if self.rounds.current(sent.tally.name, str(sent.key)) != sent.round:
+        current = self.rounds.current(sent.tally.name, str(sent.key))
+        if current != sent.round and current not in self._never_added(repair):
             return AGAIN
-        return self._opposite(sent, repair.before)
+        return self._opposite(replace(sent, round=current), repair.before)
+
+    def _never_added(self, repair: Finding) -> set[int]:
+        """The rounds of undos that were claimed, and held before they were added."""
+        name, slot = repair.projection, repair.slot
+        return {
+            write.round
+            for line in self.journal.history(self.family, name, slot, repair.found_at)
+            if line.batch == UNDO and line.state is State.HELD
+            for write in line.writes
+            if isinstance(write, AddToCounter)
+        }
 
     def _not_kept(self, tally: Tally) -> str | None:
         if tally.name not in self.family.names:
@@ -108,7 +124,7 @@ class CounterUndo:
         why = self.stopped(write.tally) or self._added(write)
         if why is not None:
             kept = told(repair, hold, f"not added: {why}", self.clock())
-            self.journal.end(kept, State.HELD)
+            self.journal.end(replace(kept, writes=planned), State.HELD)
         return why
 
     def _added(self, write: AddToCounter) -> str | None:

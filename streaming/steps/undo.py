@@ -20,7 +20,7 @@ from reconcilers.declared.family import Family, Projection
 from reconcilers.declared.writes import Write
 from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding, State
-from reconcilers.rows.undo import stands, told, undo
+from reconcilers.rows.undo import stands, together, told, tries_of, undo
 from reconcilers.words.errors import Refused
 from reconcilers.words.model import Kind, Micros, Row, Slot
 from streaming.steps.own_deletes import RememberedWrites
@@ -71,42 +71,52 @@ class RowUndo:
 
     def plan(self, repair: Finding) -> tuple[Write, ...] | str:
         """The writes of the undo, or why it is refused. Only reads."""
-        projection = self._projection(repair)
-        if projection is None:
-            return f"{repair.projection} is not among repair.projections"
-        return self.paused(projection, _kind(repair)) or undo(repair, self._row(projection, repair))
+        return self._plan(self._tries(repair))
 
     def carry_out(self, repair: Finding, hold: Hold) -> Undone:
         """Undo it. Raises `Retryable` if it may or may not be written; the hold then stays."""
-        planned = self.plan(repair)
+        tries = self._tries(repair)
+        planned = self._plan(tries)
         if isinstance(planned, str):
             return Undone(Undoing.REFUSED, planned)
         self.journal.holds.place(hold)
-        refused = self._write(repair, hold)
+        refused = self._write(tries, hold)
         if refused is not None:
             self.journal.holds.withdraw(hold, Resumed(self.clock(), hold.who, refused))
             return Undone(Undoing.REFUSED, refused)
-        projection = self._projection(repair)
-        assert projection is not None
-        seen = stands(repair, self._row(projection, repair))
-        done = told(repair, hold, BEFORE if seen else NOT_SEEN, self.clock())
+        whole = together(tries)
+        seen = stands(whole, self._row(whole))
+        done = told(whole, hold, BEFORE if seen else NOT_SEEN, self.clock())
         self.journal.end(done, State.UNDONE if seen else State.SUPERSEDED)
         return Undone(Undoing.DONE if seen else Undoing.OVERTAKEN, done.sentence)
 
-    def _write(self, repair: Finding, hold: Hold) -> str | None:
+    def _tries(self, repair: Finding) -> tuple[Finding, ...]:
+        """The tries of the repair's finding, oldest first."""
+        since = repair.found_at
+        return tries_of(
+            repair, self.journal.history(self.family, repair.projection, repair.slot, since)
+        )
+
+    def _plan(self, tries: tuple[Finding, ...]) -> tuple[Write, ...] | str:
+        name = tries[-1].projection
+        if all(each.name != name for each in self.family.projections):
+            return f"{name} is not among repair.projections"
+        whole = together(tries)
+        return self._paused(whole) or undo(tries, self._row(whole))
+
+    def _write(self, tries: tuple[Finding, ...], hold: Hold) -> str | None:
         """Judge the row again under the hold and write. Returns why it was refused, or None."""
-        projection = self._projection(repair)
-        assert projection is not None
-        row = self._row(projection, repair)
-        writes = undo(repair, row)
+        whole = together(tries)
+        row = self._row(whole)
+        writes = undo(tries, row)
         if isinstance(writes, str):
             return writes
-        intended = told(repair, hold, "to be written", self.clock())
+        intended = told(whole, hold, "to be written", self.clock())
         intended = replace(intended, writes=writes, before=row)
         self.journal.end(intended, State.UNDOING)
-        why = self.paused(projection, _kind(repair)) or self._sent(writes)
+        why = self._paused(whole) or self._sent(writes)
         if why is not None:
-            kept = told(repair, hold, f"not written: {why}", self.clock())
+            kept = told(whole, hold, f"not written: {why}", self.clock())
             self.journal.end(kept, State.HELD)
         return why
 
@@ -117,11 +127,14 @@ class RowUndo:
             return f"its table refuses: {refused}"
         return None
 
-    def _projection(self, repair: Finding) -> Projection | None:
-        named = (each for each in self.family.projections if each.name == repair.projection)
-        return next(named, None)
+    def _paused(self, whole: Finding) -> str | None:
+        return self.paused(self._projection(whole), _kind(whole))
 
-    def _row(self, projection: Projection, repair: Finding) -> Row | None:
+    def _projection(self, repair: Finding) -> Projection:
+        return next(each for each in self.family.projections if each.name == repair.projection)
+
+    def _row(self, repair: Finding) -> Row | None:
+        projection = self._projection(repair)
         return self.tables.projection_with_times(projection, [repair.slot]).get(repair.slot)
 
 

@@ -206,6 +206,8 @@ def test_a_slots_history_is_newest_first_over_days_and_of_it_alone(
     told = list(journal.history(family, "messages", finding.slot))
     assert told == [replace(finding, state=end) for end in reversed(ends)]
     assert list(journal.history(family, "unseen_uids", finding.slot)) == []
+    since = list(journal.history(family, "messages", finding.slot, clock.now - 5 * DAY))
+    assert since == told[:2]
 
 
 def test_a_line_of_a_host_whose_clock_is_ahead_is_part_of_the_history(

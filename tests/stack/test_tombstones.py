@@ -10,9 +10,12 @@ import pytest
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock, Message
+from reconcilers.limits.hold import Hold
 from reconcilers.rows.decision import retried
 from reconcilers.rows.finding import Finding, State
+from reconcilers.rows.undo import last_repair
 from reconcilers.words.model import Kind, Micros
+from streaming.steps.undo import RowUndo, Undoing
 from tests.stack.rounds import (
     DELAY,
     MOST_ATTEMPTS,
@@ -48,6 +51,15 @@ def message() -> Message:
 def user(here: Ground, ahead: Micros) -> User:
     """One whose server's clock differs so much: a way to write long ago, or in the future."""
     return User(here.session, here.keyspace, Clock(ahead // 1000).now_us)
+
+
+def update(here: Ground, message: Message, cells: str, at: Micros) -> None:
+    """An update of the projection row with this write time (µs)."""
+    here.session.execute(
+        f"UPDATE {here.keyspace}.messageidtable USING TIMESTAMP %s SET {cells}"
+        " WHERE mailboxid = %s AND uid = %s",
+        (at, message.mailboxid, message.uid),
+    )
 
 
 def the_finding(rounds: Rounds, message: Message) -> Finding:
@@ -104,16 +116,35 @@ def test_cells_behind_a_newer_tombstone_come_back_with_the_next_attempt(
 ) -> None:
     added = user(here, -HOUR).adds(message)
     rounds.due += added.truth() + added.projection()
-    here.session.execute(
-        f"UPDATE {here.keyspace}.messageidtable USING TIMESTAMP %s SET {cleared}"
-        " WHERE mailboxid = %s AND uid = %s",
-        (now_micros() - MINUTE, message.mailboxid, message.uid),
-    )
+    update(here, message, cleared, now_micros() - MINUTE)
     rounds.round()
     assert rows.differences(message) != []
     the_next_attempt_and_its_look(rounds)
     assert rows.differences(message) == []
     assert history(rounds, message) == HELD_AT_THE_SECOND
+
+
+def test_an_undo_takes_back_both_attempts(
+    here: Ground, rounds: Rounds, rows: Rows, message: Message
+) -> None:
+    """The first holds for one cell and not for the other, which only the second corrects."""
+    added, slot = user(here, -HOUR).adds(message), slot_of(message)
+    rounds.due += added.truth() + added.projection()
+    update(here, message, "flagseen = true", now_micros() - HOUR + SECOND)
+    update(here, message, "headercontent = null", now_micros() - MINUTE)
+    before = here.tables.projection_rows(here.projection, [slot])
+    rounds.round()
+    the_next_attempt_and_its_look(rounds)
+    assert rows.differences(message) == []
+    assert history(rounds, message) == HELD_AT_THE_SECOND
+    repair = last_repair(here.journal.history(here.family, here.projection.name, slot))
+    assert isinstance(repair, Finding)
+    undoing = RowUndo(
+        here.family, here.tables, here.journal, here.lineage, lambda *_: None, now_micros
+    )
+    hold = Hold(here.family.name, here.projection.name, slot, now_micros(), "ana", "a test")
+    assert undoing.carry_out(repair, hold).what is Undoing.DONE
+    assert here.tables.projection_rows(here.projection, [slot]) == before
 
 
 def test_a_row_behind_a_tombstone_of_the_future_is_stuck_until_a_person_or_a_user_acts(

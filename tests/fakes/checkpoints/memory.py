@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from checkpoints import codec
-from checkpoints.clock import now_micros
+from checkpoints.clock import HOUR, now_micros
 from checkpoints.expiries import Expiry
 from checkpoints.holds import Holds
 from checkpoints.lineage import Delete, SourceInGroup
@@ -32,6 +32,7 @@ from reconcilers.rows.memory import Entry, Watching
 from reconcilers.words.model import KeyValue, Micros, Slot
 from tests.fakes.checkpoints.holds import MemoryHolds
 
+DAY = 24 * HOUR
 Place = tuple[str, str, Slot]
 
 
@@ -93,12 +94,15 @@ class MemoryJournal:
         """The log of the day of this time."""
         return self.log(datetime.fromtimestamp(at // 1_000_000, UTC).date())
 
-    def history(self, family: Family, projection: str, slot: Slot) -> Iterator[Finding]:
+    def history(
+        self, family: Family, projection: str, slot: Slot, since: Micros = 0
+    ) -> Iterator[Finding]:
         place = family.name, projection, slot
         in_order = sorted(enumerate(self._log), key=lambda each: (each[1][0], each[0]))
-        for _number, (_at, text) in in_order[::-1]:
+        first = since // DAY - 1
+        for _number, (at, text) in in_order[::-1]:
             line = json.loads(text)
-            if line["family"] == family.name:
+            if line["family"] == family.name and at // DAY >= first:
                 finding = codec.finding_from_json(line, family)
                 if _place(finding) == place:
                     yield finding

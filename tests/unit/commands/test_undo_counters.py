@@ -148,8 +148,7 @@ def test_a_hold_that_comes_after_the_claim_stops_the_delta() -> None:
 def test_it_is_not_undone_twice(corrected: Corrected) -> None:
     corrected.undo()
     assert str(last_repair(history(corrected.bench))).startswith("it was undone already")
-    done = next(each for each in history(corrected.bench) if each.state is State.VERIFIED)
-    assert corrected.undoing.plan(done) == AGAIN
+    assert corrected.undoing.plan(corrected_line(corrected)) == AGAIN
 
 
 def test_after_another_correction_it_is_refused(corrected: Corrected) -> None:
@@ -189,6 +188,42 @@ def test_while_nobody_may_correct_it_is_refused(corrected: Corrected) -> None:
     assert corrected.undo() == (Undoing.REFUSED, "repairs are paused")
     assert corrected.bench.counter() == (2, 1)
     assert not corrected.is_on_hold
+
+
+def test_one_that_was_held_after_its_claim_can_be_undone_later(corrected: Corrected) -> None:
+    corrected.why = [None, None, "repairs are paused"]
+    assert corrected.undo() == (Undoing.REFUSED, "repairs are paused")
+    corrected.bench.tables.fails["add"] = Refused("no right")
+    corrected.why = [None]
+    assert corrected.undo() == (Undoing.REFUSED, "its table refuses: no right")
+    assert corrected.undo()[0] is Undoing.DONE
+    assert corrected.bench.counter() == (3, 1)
+    assert [each.round for each in corrected.bench.tables.added] == [1, 4]
+    assert corrected.undoing.plan(corrected_line(corrected)) == AGAIN
+
+
+def corrected_line(corrected: Corrected) -> Finding:
+    return next(each for each in history(corrected.bench) if each.state is State.VERIFIED)
+
+
+def test_one_that_may_have_been_added_is_not_sent_again(corrected: Corrected) -> None:
+    corrected.bench.tables.fails["add"] = Unreachable("no answer")
+    with pytest.raises(Unreachable):
+        corrected.undo()
+    assert corrected.undo() == (Undoing.REFUSED, AGAIN)
+
+
+def test_after_two_corrections_the_counter_is_as_wrong_as_before_the_first() -> None:
+    """Somebody has set it back in between, so only the second still stands."""
+    corrected = Corrected()
+    bench = corrected.bench
+    bench.with_wrong_counter()
+    bench.look(2 * K)
+    assert [each.deltas for each in bench.tables.added] == [{Sum.COUNT: -1}] * 2
+    assert corrected.repair.attempts == 2
+    assert bench.counter() == (2, 1)
+    assert corrected.undo()[0] is Undoing.DONE
+    assert bench.counter() == (3, 1)
 
 
 def test_a_table_that_refuses_is_told(corrected: Corrected) -> None:

@@ -11,7 +11,7 @@ from reconcilers.declared.family import Projection
 from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding, State
-from reconcilers.rows.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, undo
+from reconcilers.rows.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, tries_of, undo
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Kind, Row, Slot
 from streaming.steps.undo import RowUndo, Undoing
@@ -62,6 +62,10 @@ def logged(journal: MemoryJournal) -> list[tuple[str, str]]:
     return [(str(line["state"]), str(line["sentence"])) for line in journal.log_at(NOW)]
 
 
+def history(server: Server) -> list[Finding]:
+    return list(server.journal.history(FAMILY, PROJECTION.name, SLOT))
+
+
 @pytest.fixture
 def server() -> Server:
     return Server(MemoryJournal(lambda: NOW))
@@ -88,9 +92,43 @@ def test_the_hold_comes_first_and_the_journal_before_the_write(server: Server) -
     assert server.journal.recall(FAMILY, PROJECTION.name, [SLOT]) == {}
 
 
+OLDEST = row(flagseen=False, flaguser=True)
+BETWEEN = row(flagseen=True, flaguser=True, written={"flagseen": AT})
+
+
+def tried_twice(server: Server) -> Finding:
+    """Its second try corrects only the column that the first has not; returns that."""
+    both = SetCells(PROJECTION, SLOT, AT, {"flagseen": True, "flaguser": None})
+    again = SetCells(PROJECTION, SLOT, NOW - 9, {"flaguser": None})
+    last = replace(CORRECTED, attempts=2, before=BETWEEN, writes=(again,))
+    first = replace(CORRECTED, state=State.INTENDED, before=OLDEST, writes=(both,))
+    for each in (first, replace(last, state=State.INTENDED), last):
+        server.journal.put(each)
+    server.now = row(flagseen=True, flaguser=None, written={"flagseen": AT})
+    return last
+
+
+def test_a_row_that_was_tried_twice_is_as_before_the_first_try(server: Server) -> None:
+    last = tried_twice(server)
+    server.after = OLDEST
+    assert undoing(server).carry_out(last, HOLD).what is Undoing.DONE
+    undone, half = history(server)[:2]
+    assert half.writes == (
+        SetCells(PROJECTION, SLOT, AT + 1, {"flagseen": False, "flaguser": True}),
+        SetCells(PROJECTION, SLOT, NOW - 8, {"flaguser": True}),
+    )
+    assert (undone.state, undone.before) == (State.UNDONE, OLDEST)
+
+
+def test_a_row_that_is_as_before_the_second_try_is_not_called_undone(server: Server) -> None:
+    last = tried_twice(server)
+    server.after = BETWEEN
+    assert undoing(server).carry_out(last, HOLD).what is Undoing.OVERTAKEN
+
+
 def test_the_intent_in_the_log_has_what_is_replaced_and_what_is_written(server: Server) -> None:
     undoing(server).carry_out(CORRECTED, HOLD)
-    intended = list(server.journal.history(FAMILY, PROJECTION.name, SLOT))[-1]
+    intended = history(server)[-1]
     assert intended.before == LEFT
     assert intended.writes == (SetCells(PROJECTION, SLOT, AT + 1, {"flagseen": False}),)
 
@@ -153,8 +191,7 @@ def test_without_an_answer_the_key_stays_on_hold_and_it_can_be_undone_again(serv
     assert is_on_hold(server)
     assert [state for state, _ in logged(server.journal)] == ["undoing"]
     server.journal.put(CORRECTED)
-    history = server.journal.history(FAMILY, PROJECTION.name, SLOT)
-    assert isinstance(last_repair(history), Finding)
+    assert isinstance(last_repair(history(server)), Finding)
 
 
 def test_something_newer_that_stands_after_the_write_is_told(server: Server) -> None:
@@ -205,7 +242,7 @@ def test_of_two_who_undo_a_repair_at_once_the_later_leaves_the_hold_of_the_first
 def test_a_row_comes_back_with_all_that_it_had_but_its_key_which_no_update_sets() -> None:
     write = DeleteRow(PROJECTION, SLOT, AT)
     removed = replace(CORRECTED, kind=Kind.EXTRA_ROW, writes=(write,), before=row(threadid=None))
-    writes = undo(removed, None)
+    writes = undo([removed], None)
     assert isinstance(writes, tuple)
     cells, flags = writes
     assert isinstance(cells, SetCells)
@@ -224,17 +261,19 @@ def index_repair(write: Write, before: Row | None) -> Finding:
 def test_an_index_row_is_taken_away_again_or_put_back() -> None:
     added = index_repair(AddRow(INDEX, SLOT, AT), None)
     removed = index_repair(DeleteRow(INDEX, SLOT, AT), Row({}))
-    assert undo(added, Row({})) == (DeleteRow(INDEX, SLOT, AT + 1),)
-    assert undo(removed, None) == (AddRow(INDEX, SLOT, AT + 1),)
-    assert undo(added, None) == undo(removed, Row({})) == AS_BEFORE
+    assert undo([added], Row({})) == (DeleteRow(INDEX, SLOT, AT + 1),)
+    assert undo([removed], None) == (AddRow(INDEX, SLOT, AT + 1),)
+    assert undo([added], None) == undo([removed], Row({})) == AS_BEFORE
 
 
 def test_of_gathered_elements_those_are_removed_that_were_not_there() -> None:
     write = AddToSet(GATHERED, SLOT, AT, "flags", frozenset({"a", "b"}))
     repair = index_repair(write, Row({"flags": frozenset({"b", "c"})}))
     now = Row({"flags": frozenset({"a", "b", "c", "newer"})})
-    assert undo(repair, now) == (RemoveFromSet(GATHERED, SLOT, AT + 1, "flags", frozenset({"a"})),)
-    assert undo(repair, Row({"flags": frozenset({"b"})})) == AS_BEFORE
+    assert undo([repair], now) == (
+        RemoveFromSet(GATHERED, SLOT, AT + 1, "flags", frozenset({"a"})),
+    )
+    assert undo([repair], Row({"flags": frozenset({"b"})})) == AS_BEFORE
 
 
 # --- which repair is undone
@@ -266,3 +305,17 @@ def test_what_was_undone_is_not_undone_twice_but_what_a_crash_left_is() -> None:
     assert last_repair([undone, half, repair]) == "it was undone already: it differed"
     assert last_repair([half, repair]) == repair
     assert last_repair([line(State.INTENDED, found_at=9), undone, repair]).found_at == 9  # type: ignore[union-attr]
+
+
+def test_the_tries_of_a_finding_are_those_that_were_sent_while_it_was_open() -> None:
+    one, two, three = (
+        line(State.INTENDED, writes=(SetCells(PROJECTION, SLOT, AT + each, {}),), attempts=each)
+        for each in (1, 2, 3)
+    )
+    stuck, older = replace(two, state=State.STUCK), line(State.INTENDED, found_at=1)
+    assert tries_of(stuck, [stuck, two, one, older]) == (one, stuck)
+    held = replace(two, state=State.HELD)
+    assert tries_of(held, [held, three, held, two, one]) == (one, held)
+    undoing = line(State.UNDOING, batch=UNDO)
+    assert tries_of(two, [undoing, two, one]) == (one, two)
+    assert tries_of(two, []) == (two,)
