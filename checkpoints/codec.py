@@ -30,6 +30,7 @@ from reconcilers.declared.writes import (
     SetCells,
     Write,
 )
+from reconcilers.rows.acceptance import Accepted, Reason
 from reconcilers.rows.finding import WAITING, Finding, State
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import named, slot_of
@@ -196,7 +197,7 @@ def finding_to_json(finding: Finding, family: Family) -> Json:
         "before": None if finding.before is None else row_to_json(finding.before),
         "writes": [write_to_json(write, family) for write in finding.writes],
         "next_look": finding.next_look,
-        "accepted": finding.accepted,
+        "accepted": [accepted_to_json(each) for each in sorted(finding.accepted, key=_given)],
         "truth": [row_to_json(row) for row in finding.truth],
         "waits": waiting_to_json(finding.waits),
     }
@@ -221,10 +222,33 @@ def finding_from_json(finding: Json, family: Family) -> Finding:
         before=None if before is None else row_from_json(before),
         writes=tuple(write_from_json(write, family) for write in finding["writes"]),
         next_look=finding["next_look"],
-        accepted=finding["accepted"],
+        accepted=frozenset(map(accepted_from_json, finding["accepted"])),
         truth=tuple(row_from_json(row) for row in finding["truth"]),
         waits=waiting_from_json(finding["waits"]),
     )
+
+
+def _given(accepted: Accepted) -> tuple[int, str]:
+    return accepted.at, str(accepted.reason)
+
+
+def accepted_to_json(accepted: Accepted) -> Json:
+    """An acceptance as JSON."""
+    reason = accepted.reason
+    return {
+        "kind": str(reason.kind),
+        "wait": None if reason.wait is None else reason.wait.value,
+        "error": dict(reason.error),
+        "found_at": accepted.found_at,
+        "at": accepted.at,
+    }
+
+
+def accepted_from_json(accepted: Json) -> Accepted:
+    """The acceptance of a JSON value made by `accepted_to_json`."""
+    wait = None if accepted["wait"] is None else Wait(accepted["wait"])
+    reason = Reason(Kind(accepted["kind"]), wait, tuple(sorted(accepted["error"].items())))
+    return Accepted(reason, accepted["found_at"], accepted["at"])
 
 
 def waiting_to_json(waiting: Waiting | None) -> Json | None:

@@ -23,7 +23,10 @@ from reconcilers.words.model import Micros, Slot
 
 
 class Journal(Protocol):
-    """Open findings by slot, a log of their states, and the breakers."""
+    """Open findings by slot, a log of their states, and the breakers.
+
+    What a person has accepted is read with a finding. `put`, `decide` and `touch` do not write it.
+    """
 
     @property
     def holds(self) -> Holds:
@@ -37,6 +40,13 @@ class Journal(Protocol):
 
     def decide(self, finding: Finding) -> None:
         """Store a person's decision: like `put`, by the servers' clock, hiding nothing later."""
+
+    def accept(self, finding: Finding) -> bool:
+        """Add what a person has accepted and the next look to the open finding; log it.
+
+        Nothing else writes ``accepted``, so no look that is in progress can lose it. It ends with
+        the finding. Returns False, and does nothing, if the finding has ended.
+        """
 
     def end(self, finding: Finding, end: State) -> None:
         """Close a finding for a person, now: like `close`, but by the servers' clock."""

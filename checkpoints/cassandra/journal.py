@@ -11,6 +11,7 @@ from uuid import UUID
 
 from checkpoints import codec
 from checkpoints.cassandra.buckets import BUCKETS, bucket_of, by_bucket
+from checkpoints.cassandra.finding_rows import COLUMNS, NAMES, findings_of, place_of, values_of
 from checkpoints.cassandra.holds import CassandraHolds
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.clock import now_micros
@@ -19,16 +20,11 @@ from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker, Opening, first_reasons
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.memory import UUID_EPOCH_100NS
-from reconcilers.words.key import WHOLE_TABLE, named, slot_from_text, text_of
+from reconcilers.words.key import text_of
 from reconcilers.words.model import Micros, Slot
 
 DAY = 86_400
 UNDO_PERIOD = timedelta(days=90)
-COLUMNS = (
-    "projection, key, source, kind, state, sentence, attempts, tried_at, last_batch, found_at,"
-    " oldest, next_look, accepted, before_image, writes, truth, waits"
-)
-NAMES = tuple(name.strip() for name in COLUMNS.split(","))
 
 
 class CassandraJournal:
@@ -59,16 +55,21 @@ class CassandraJournal:
 
     def _prepare_findings(self, store: Store) -> None:
         here = "FROM $ks.findings WHERE family = ? AND bucket = ?"
-        self._recall = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ? AND key IN ?")
-        self._list = store.prepare(f"SELECT {COLUMNS} {here} AND projection = ?")
+        every = f"{COLUMNS}, accepted"
+        self._recall = store.prepare(f"SELECT {every} {here} AND projection = ? AND key IN ?")
+        self._list = store.prepare(f"SELECT {every} {here} AND projection = ?")
         insert = (
             f"INSERT INTO $ks.findings (family, bucket, {COLUMNS})"
             f" VALUES ({', '.join('?' * (2 + len(NAMES)))})"
         )
         self._open, self._decided = map(store.prepare, (insert, f"{insert} USING TIMESTAMP ?"))
-        self._at = store.prepare(f"SELECT WRITETIME(state) {here} AND projection = ? AND key = ?")
         self._now = store.prepare("SELECT toUnixTimestamp(now()) FROM system.local")
         this = f"{here} AND projection = ? AND key = ?"
+        self._at = store.prepare(f"SELECT WRITETIME(state), found_at {this}")
+        self._accept = store.prepare(
+            "UPDATE $ks.findings USING TIMESTAMP ? SET accepted = accepted + ?, next_look = ?"
+            f" {this.removeprefix('FROM $ks.findings ')}"
+        )
         self._forget = store.prepare(f"DELETE {this}")
         self._forget_then = store.prepare(
             f"DELETE {this.replace(' WHERE', ' USING TIMESTAMP ? WHERE')}"
@@ -104,7 +105,7 @@ class CassandraJournal:
             for bucket, keys in by_bucket(slots)
         )
         rows = self._store.gather("recalling open findings", requests)
-        return {finding.slot: finding for finding in (_finding(row, family) for row in rows)}
+        return {finding.slot: finding for finding in findings_of(rows, family)}
 
     def put(self, finding: Finding) -> None:
         """Store an open finding and log its state; both are durable when this returns."""
@@ -118,20 +119,33 @@ class CassandraJournal:
         line = self._log_request(finding, finding.state, self._clock())
         self._store.run("recording a decision", [(self._decided, (*values, stamp)), line])
 
+    def accept(self, finding: Finding) -> bool:
+        """Add what is accepted, right after the last write of the finding: an end hides it."""
+        rows = self._store.rows("reading a finding", self._at, *place_of(finding))
+        written, found_at = next(rows, (None, None))
+        if written is None or found_at != finding.found_at:
+            return False
+        given = {codec.text_of(codec.accepted_to_json(each)) for each in finding.accepted}
+        values = (written + 1, given, finding.next_look, *place_of(finding))
+        line = self._log_request(finding, finding.state, self._clock())
+        self._store.run("recording a decision", [(self._accept, values), line])
+        return True
+
     def end(self, finding: Finding, end: State) -> None:
         """Log and remove a finding for a person, both stamped by a server's clock."""
         at, written = self._server_time(), self._written(finding)
         self._store.run("logging a decision", [self._log_request(finding, end, at)])
-        place = _place(finding)
-        self._store.run("closing a finding", [(self._forget_then, (max(at, written), *place))])
+        place = place_of(finding)
+        stamp = max(at, written + 1)  # what was accepted is hidden too
+        self._store.run("closing a finding", [(self._forget_then, (stamp, *place))])
 
     def _server_time(self) -> Micros:
         (server,) = next(self._store.rows("asking a server for the time", self._now))
         return int(server) * 1000
 
     def _written(self, finding: Finding) -> Micros:
-        rows = self._store.rows("reading a finding", self._at, *_place(finding))
-        return max((at or 0 for (at,) in rows), default=0)
+        rows = self._store.rows("reading a finding", self._at, *place_of(finding))
+        return max((at or 0 for at, _ in rows), default=0)
 
     def touch(self, finding: Finding) -> None:
         """Replace an open finding without a log line."""
@@ -140,15 +154,15 @@ class CassandraJournal:
     def close(self, finding: Finding, end: State, at: Micros) -> None:
         """Log how the finding ended, then remove it."""
         self._store.run("logging a finding's end", [self._log_request(finding, end, at)])
-        self._store.run("closing a finding", [(self._forget, _place(finding))])
+        self._store.run("closing a finding", [(self._forget, place_of(finding))])
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
         """All open findings of a family's projections and tallies, page by page."""
         for name in family.names:
             for bucket in range(BUCKETS):
                 place = (family.name, bucket, name)
-                for row in self._store.rows("listing open findings", self._list, *place):
-                    yield _finding(row, family)
+                rows = self._store.rows("listing open findings", self._list, *place)
+                yield from findings_of(rows, family)
 
     def log(self, day: date) -> Iterator[dict[str, object]]:
         """The log of one day (UTC), oldest first; the partitions are merged while they are read."""
@@ -174,30 +188,7 @@ class CassandraJournal:
             yield json.loads(text)
 
     def _open_request(self, finding: Finding) -> Request:
-        before = None if finding.before is None else codec.row_to_json(finding.before)
-        key, family = text_of(finding.slot), self._families[finding.family]
-        values = (
-            finding.family,
-            bucket_of(key),
-            finding.projection,
-            key,
-            finding.source,
-            str(finding.kind),
-            str(finding.state),
-            finding.sentence,
-            finding.attempts,
-            finding.tried_at,
-            finding.batch,
-            finding.found_at,
-            finding.oldest,
-            finding.next_look,
-            finding.accepted,
-            None if before is None else codec.text_of(before),
-            codec.text_of([codec.write_to_json(write, family) for write in finding.writes]),
-            codec.text_of([codec.row_to_json(row) for row in finding.truth]),
-            codec.text_of(codec.waiting_to_json(finding.waits)),
-        )
-        return self._open, values
+        return self._open, values_of(finding, self._families[finding.family])
 
     def _log_request(self, finding: Finding, state: State, at: Micros) -> Request:
         key, family = text_of(finding.slot), self._families[finding.family]
@@ -241,11 +232,6 @@ class CassandraJournal:
         ]
 
 
-def _place(finding: Finding) -> tuple[str, int, str, str]:
-    key = text_of(finding.slot)
-    return finding.family, bucket_of(key), finding.projection, key
-
-
 def _day_of(at: Micros) -> date:
     return datetime.fromtimestamp(at // 1_000_000, UTC).date()
 
@@ -264,18 +250,3 @@ def _time_uuid(at: Micros) -> UUID:
         ),
         version=1,
     )
-
-
-def _finding(row: tuple[object, ...], family: Family) -> Finding:
-    """A finding from its row. Raises `Misconfigured` if a write's projection is unknown."""
-    fields = dict(zip(NAMES, row, strict=True))
-    before, writes, truth, waits = (
-        json.loads(str(fields.pop(name) or "null"))
-        for name in ("before_image", "writes", "truth", "waits")
-    )
-    key = str(fields.pop("key"))
-    slot = slot_from_text(family.key, key) if key else WHOLE_TABLE
-    told = {"family": family.name, "batch": fields.pop("last_batch")}
-    told |= {family.truth.source.name: fields.pop("source"), **named(family.key, slot.key)}
-    told |= {"before": before, "writes": writes, "truth": truth, "waits": waits}
-    return codec.finding_from_json(fields | told, family)

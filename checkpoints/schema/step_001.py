@@ -10,7 +10,7 @@ CQL = """
 -- One row for each open finding; no TTL: it stays until it is closed. key = the slot as operators
 -- type it; bucket = hash of the key, 16 of them, so that listing is 16 reads. A closed finding that
 -- comes back because a node missed its tombstone is closed again by its next look, so tombstones
--- need to last only as long as hints do. waits: why it is not repaired yet.
+-- need to last only as long as hints do. accepted: by a person, as JSON; no look writes it.
 CREATE TABLE IF NOT EXISTS $ks.findings (
     family text,
     bucket int,
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS $ks.findings (
     found_at bigint,
     oldest bigint,
     next_look bigint,
-    accepted boolean,
+    accepted set<text>,
     waits text,
     before_image text,
     writes text,

@@ -40,11 +40,15 @@ class Standing(Enum):
 
 
 def standing_of(finding: Finding) -> Standing:
-    """The progress of a finding. A held or accepted repair is decided: the truth will be copied."""
+    """The progress of a finding. A held or accepted repair is decided: the truth will be copied.
+
+    A reported finding is decided only if its own kind was accepted.
+    """
     if finding.state is State.INTENDED:
         return Standing.BEING_REPAIRED
     waits = finding.state in {State.HELD, State.OBSERVED} and finding.kind in REPAIRED
-    return Standing.DECIDED if waits or finding.accepted else Standing.UNDECIDED
+    asks = finding.state is State.REPORTED and finding.kind not in finding.accepted_kinds
+    return Standing.DECIDED if waits or (finding.accepted and not asks) else Standing.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,13 @@ def once_heard(seen: Seen, verdict: Verdict, moment: Moment) -> Verdict:
     return LookAgain(verdict.difference, "what else its delete took may be on its way")
 
 
+DECIDED_REMOVALS = frozenset(
+    {Kind.EXTRA_ROW, Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE}
+)
+DECIDED_ADDITIONS = frozenset({Kind.MISSING_ROW, Kind.SHADOWED_DELETE})
+"""The kinds whose acceptance replaces lineage. A repair is accepted only while it waits for it."""
+
+
 def _rests_on_memory(
     family: Family, seen: Seen, difference: Difference, moment: Moment, accepted: frozenset[Kind]
 ) -> bool:
@@ -113,15 +120,16 @@ def _rests_on_memory(
 
     A removal is certain if a delete named this very row; otherwise it rests on lineage having no
     other row or delete. A row near a delete is re-added because lineage has no truth delete that
-    meant it. A kind that a person has accepted rests on that decision.
+    meant it. What a person has accepted rests on that decision.
     """
     match difference.kind:
         case Kind.EXTRA_ROW:
-            decided = {Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE} & accepted
-            return not decided and not its_delete_was_heard(family, seen, moment.delay)
+            return not DECIDED_REMOVALS & accepted and not its_delete_was_heard(
+                family, seen, moment.delay
+            )
         case Kind.MISSING_ROW:
             near = bool(seen.memory.projection_deletes) or _is_near_a_delete(seen, moment)
-            return near and Kind.SHADOWED_DELETE not in accepted
+            return near and not DECIDED_ADDITIONS & accepted
         case _:
             return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconcilers.rows.acceptance import Accepted
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Kind, Micros
 from reconcilers.words.waiting import Wait, Waiting
@@ -41,9 +42,6 @@ REMOVALS = frozenset(
         Kind.MAILBOX_WITHOUT_TRUTH,
     }
 )
-ADDITIONS = frozenset({Kind.MISSING_ROW, Kind.SHADOWED_DELETE})
-
-
 ACCEPTABLE = frozenset(
     {
         Kind.AMBIGUOUS_RANGE_DELETE,
@@ -63,17 +61,16 @@ OF_MANY_ROWS = frozenset({Kind.SYSTEMATIC, Kind.TRUTH_LOST_ROWS, Kind.PAST_ROWS}
 
 
 def decided(finding: Finding | None) -> frozenset[Kind]:
-    """The kinds that a person's acceptance of an open finding covers; none without acceptance.
-
-    An accepted removal does not cover an addition at the slot, nor the other way round. The
-    finding's kind may become that of the repair.
-    """
-    if finding is None or not finding.accepted:
-        return frozenset()
-    return next((each for each in (REMOVALS, ADDITIONS) if finding.kind in each), frozenset())
+    """The kinds that a person has accepted for an open finding; another kind asks again."""
+    return frozenset() if finding is None else finding.accepted_kinds
 
 
 def accepted(finding: Finding, now: Micros) -> Finding:
     """The finding after `findings --accept`; for many rows it covers those counted by then."""
-    at = finding.tried_at if finding.kind in OF_MANY_ROWS else now
-    return replace(finding, accepted=True, next_look=at)
+    many = finding.kind in OF_MANY_ROWS
+    given = Accepted(finding.reason, finding.found_at, finding.tried_at if many else now)
+    return replace(
+        finding,
+        accepted=finding.accepted | {given},
+        next_look=finding.next_look if many else now,
+    )

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from reconcilers.declared.writes import AddToCounter, AddToSet, RemoveFromSet, SetCells, Write
+from reconcilers.rows.acceptance import NONE_ACCEPTED, Accepted, Reason
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import (
     Consistent,
@@ -77,7 +78,7 @@ class Finding:
     ``writes`` and ``before`` are the last repair and its before-image. ``next_look`` is when the
     key is published again, None if only an event or a person wakes it. ``sentence`` says what
     differs, and ``waits`` what a held or observed finding waits for. A stuck one keeps the wait of
-    a refusing table.
+    a refusing table. ``accepted`` is read with the finding; only a person's decision writes it.
     """
 
     family: str
@@ -95,7 +96,7 @@ class Finding:
     before: Row | None = None
     writes: tuple[Write | AddToCounter, ...] = ()
     next_look: Micros | None = None
-    accepted: bool = False
+    accepted: frozenset[Accepted] = NONE_ACCEPTED
     truth: tuple[Row, ...] = ()
     waits: Waiting | None = None
 
@@ -109,6 +110,34 @@ class Finding:
     def wait(self) -> Wait | None:
         """What it waits for, without the text; None unless it is held or observed."""
         return self.waits.wait if self.waits is not None and self.state in WAITING else None
+
+    @property
+    def reason(self) -> Reason:
+        """What a person accepts who accepts this finding now."""
+        error = self.error if self.kind is Kind.LARGE_CORRECTION else {}
+        return Reason(self.kind, self.wait, tuple(sorted(error.items())))
+
+    @property
+    def error(self) -> dict[str, int]:
+        """The error of a counter, stored minus right, by sum; empty for other findings."""
+        stored = {} if self.before is None else self.before.cells
+        right = self.truth[0].cells if self.truth else {}
+        pairs = {name: (stored[name], right[name]) for name in stored if name in right}
+        return {
+            name: one - other
+            for name, (one, other) in pairs.items()
+            if isinstance(one, int) and isinstance(other, int)
+        }
+
+    @property
+    def accepted_kinds(self) -> frozenset[Kind]:
+        """The kinds that a person has accepted for it."""
+        return frozenset(each.reason.kind for each in self.accepted)
+
+    @property
+    def accepted_at(self) -> Micros | None:
+        """When a person has last accepted it (µs), None if nobody has."""
+        return max((each.at for each in self.accepted), default=None)
 
     @property
     def sources(self) -> tuple[str, ...]:

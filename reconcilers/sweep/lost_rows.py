@@ -75,10 +75,11 @@ class LostRow:
 
 def covered(group: Finding | None, row: LostRow | None, reason: Kind) -> frozenset[Kind]:
     """The kinds accepted for a row counted by then whose reason is one of them; else none."""
-    if group is None or row is None or not group.accepted or group.next_look is None:
+    until = None if group is None else group.accepted_at
+    if row is None or until is None:
         return frozenset()
     kinds = COVERED[row.reason]
-    return kinds if reason in kinds and row.counted_at <= group.next_look else frozenset()
+    return kinds if reason in kinds and row.counted_at <= until else frozenset()
 
 
 def place_of(family: Family, reason: Kind) -> Slot:

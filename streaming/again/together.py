@@ -142,12 +142,9 @@ class PastTogether:
         if before is None:
             self.by.new(found)
             return
-        since = before.next_look if before.accepted else None
         found = replace(
-            together(self.by.family, replace(lost, since=since), now),
+            together(self.by.family, replace(lost, since=before.accepted_at), now),
             found_at=before.found_at,
-            accepted=before.accepted,
-            next_look=before.next_look,
         )
         self.by.journal.touch(found)
 

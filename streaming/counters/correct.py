@@ -20,6 +20,7 @@ from reconcilers.counters.drift import LIST_MAY_LACK_ROWS, correction, raising
 from reconcilers.declared.tally import Sum, Sums, Tally
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.limits.write_target import WriteTarget, correction_of
+from reconcilers.rows.acceptance import NONE_ACCEPTED
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.refusal import OBSERVED
 from reconcilers.words.errors import Deferred, Refused, Retryable, Soon
@@ -87,7 +88,7 @@ class Corrector:
         same = self._same(counter, deltas, drift)
         finding = self._found(counter, stored, right, deltas)
         if same is not None:
-            finding = replace(finding, attempts=same.attempts, accepted=same.accepted)
+            finding = replace(finding, attempts=same.attempts)
         if self._waits_for_a_person(counter, finding, deltas, same):
             return
         self._admit(counter, looked)
@@ -145,7 +146,6 @@ class Corrector:
         )
         return replace(
             finding,
-            accepted=False,
             before=Row({str(each): value for each, value in stored.items()}),
             truth=(Row({str(each): value for each, value in right.items()}),),
         )
@@ -169,7 +169,7 @@ class Corrector:
         self, counter: CounterRow, finding: Finding, deltas: Sums, same: Finding | None
     ) -> bool:
         """Whether it is not sent: then the finding is written with the reason."""
-        agreed = _shown(same, deltas) if same is not None and same.accepted else NOT_AGREED
+        agreed = _agreed(same)
         too_large = above_limit(deltas, _shown(finding, deltas), self.findings.limits.most, agreed)
         if self.findings.limits.observe:
             finding = replace(finding, state=State.OBSERVED, waits=OBSERVED)
@@ -189,9 +189,11 @@ class Corrector:
                 finding,
                 kind=Kind.LARGE_CORRECTION,
                 state=State.HELD,
-                accepted=False,
                 waits=Waiting(Wait.DECISION, f"a person decides on an error above {told}"),
             )
+            if same is not None and same.accepted:  # for a smaller error, or for another
+                self.findings.close(same, State.SUPERSEDED)
+                finding = replace(finding, found_at=self.findings.clock(), accepted=NONE_ACCEPTED)
         else:
             return False
         self._supersede(counter, same)
@@ -246,11 +248,14 @@ def _is_to(write: object, tally: Tally) -> TypeGuard[AddToCounter]:
 
 def _shown(finding: Finding, sums: Iterable[Sum]) -> Sums:
     """The error that a finding shows, stored minus right, for each of these sums that it shows."""
-    if finding.before is None or not finding.truth:
-        return NOT_AGREED
-    stored, right = finding.before.cells, finding.truth[0].cells
-    told = [each for each in sums if each in stored and each in right]
-    return {each: int(str(stored[each])) - int(str(right[each])) for each in told}
+    error = finding.error
+    return {each: error[each] for each in sums if each in error}
+
+
+def _agreed(same: Finding | None) -> Sums:
+    """The error that a person has last accepted for this finding."""
+    given = max(same.accepted, key=lambda each: each.at, default=None) if same else None
+    return NOT_AGREED if given is None else {Sum(name): off for name, off in given.reason.error}
 
 
 def _said(deltas: Sums) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from checkpoints.journal import Journal
 from reconcilers.declared.tally import Sums
+from reconcilers.rows.acceptance import NONE_ACCEPTED
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import Refused
 from reconcilers.words.key import WHOLE_TABLE
@@ -124,7 +125,7 @@ class CounterFindings:
             state=state,
             sentence=sentence,
             found_at=self.clock() if before is None else before.found_at,
-            accepted=before is not None and before.accepted,
+            accepted=NONE_ACCEPTED if before is None else before.accepted,
         )
 
     def put(self, finding: Finding) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from reconcilers.declared.family import Family, Projection
 from reconcilers.limits.gate import Admission
 from reconcilers.limits.hold import Hold
+from reconcilers.rows.acceptance import NONE_ACCEPTED
 from reconcilers.rows.confirm import Moment
-from reconcilers.rows.decision import decided
 from reconcilers.rows.finding import AND, Finding, Now, State
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import Kind, Slot, Suspect, Wake
@@ -74,7 +74,7 @@ class ConfirmedSuspect:
             found_at=previous.found_at if previous is not None else self.moment.began,
             oldest=self.suspect.oldest,
             before=self.seen.actual,
-            accepted=kind in decided(previous),
+            accepted=NONE_ACCEPTED if previous is None else previous.accepted,
             truth=self.seen.truths,
         )
 

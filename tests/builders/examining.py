@@ -103,7 +103,7 @@ class Stream:
 
     def accept(self) -> None:
         """A person lets the open finding be carried out."""
-        self.journal.put(accepted(self.open_finding, self.now))
+        assert self.journal.accept(accepted(self.open_finding, self.now))
 
     def logged(self) -> list[object]:
         """The states that the journal's log tells, oldest first."""

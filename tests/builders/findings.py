@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from reconcilers.declared.writes import SetCells
+from reconcilers.rows.acceptance import Accepted, Reason
 from reconcilers.rows.finding import Finding, State
-from reconcilers.words.model import Kind
+from reconcilers.words.model import Kind, Micros
+from reconcilers.words.waiting import Wait
 from tests.builders.rows import FAMILY, LONG_AGO, PROJECTION, SLOT
 
 OURS = LONG_AGO + 1
@@ -31,6 +33,13 @@ _FINDING = Finding(
 def finding(state: State = State.INTENDED, **changes: Any) -> Finding:
     """A differing cell of which the repair was tried once, unless told otherwise."""
     return replace(_FINDING, state=state, **changes)
+
+
+def acceptance(
+    kind: Kind, wait: Wait | None = None, found_at: Micros = LONG_AGO, at: Micros = LONG_AGO
+) -> frozenset[Accepted]:
+    """What a person has accepted for one reason of a finding."""
+    return frozenset({Accepted(Reason(kind, wait), found_at, at)})
 
 
 def waiting(**changes: Any) -> Finding:

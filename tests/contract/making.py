@@ -113,7 +113,6 @@ def a_finding(family: Family, slot: Slot, **changes: Any) -> Finding:
             DeleteRow(MESSAGES, slot, at),
         ),
         next_look=1_700_000_001_000_000,
-        accepted=True,
         truth=(a_row(), Row({"uid": 7})),
     )
     return dataclasses.replace(finding, **changes)

@@ -12,10 +12,12 @@ from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker
+from reconcilers.rows.acceptance import Accepted
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import Wait, Waiting
+from tests.builders.findings import acceptance
 from tests.builders.slots import mailbox_of
 from tests.contract.making import DAY, SetClock, a_family, a_finding, a_slot, days_of_its_own
 from tests.fakes.checkpoints.memory import MemoryJournal
@@ -66,7 +68,7 @@ def test_a_finding_is_recalled_with_every_field(journal: Journal, family: Family
 
 def test_a_finding_without_optional_fields(journal: Journal, family: Family) -> None:
     empty = {"source": None, "oldest": None, "before": None, "writes": (), "truth": ()}
-    finding = a_finding(family, a_slot(), **empty, next_look=None, accepted=False, batch="")
+    finding = a_finding(family, a_slot(), **empty, next_look=None, accepted=frozenset(), batch="")
     journal.put(finding)
     assert list(journal.open_findings(family)) == [finding]
 
@@ -263,9 +265,9 @@ def test_a_decision_replaces_what_stands_and_is_logged(
     journal: Journal, family: Family, clock: SetClock
 ) -> None:
     slot = a_slot()
-    held = a_finding(family, slot, state=State.HELD, accepted=False)
+    held = a_finding(family, slot, state=State.HELD, accepted=frozenset())
     journal.put(held)
-    decided = replace(held, accepted=True)
+    decided = replace(held, sentence="is tried again")
     journal.decide(decided)
     assert journal.recall(family, held.projection, [slot]) == {slot: decided}
     assert len([line for line in journal.log(clock.day) if line["uid"] == slot.key[1]]) == 2
@@ -276,19 +278,64 @@ def test_a_decision_is_kept_whatever_the_clock_of_the_persons_host(
 ) -> None:
     """The stream's clock is ahead of it: by its own time the decision would be lost."""
     slot = a_slot()
-    held = a_finding(family, slot, state=State.HELD, accepted=False)
+    held = a_finding(family, slot, state=State.HELD, accepted=frozenset())
     journal.put(held)
     if kind != "memory":
         hold_in_the_future(request.getfixturevalue("store"), held)
-    journal.decide(replace(held, accepted=True))
-    assert journal.recall(family, held.projection, [slot])[slot].accepted
+    decided = replace(held, sentence="is tried again")
+    journal.decide(decided)
+    assert journal.recall(family, held.projection, [slot])[slot] == decided
+
+
+def test_what_is_accepted_outlives_a_look_that_had_read_the_finding_before(
+    journal: Journal, family: Family, clock: SetClock
+) -> None:
+    slot = a_slot()
+    held = a_finding(family, slot, state=State.HELD)
+    journal.put(held)
+    first, second = acceptance_of(held, Kind.EXTRA_ROW), acceptance_of(held, Kind.CONTENT_LOST)
+    assert journal.accept(replace(held, accepted=first, next_look=clock.now))
+    looked = replace(held, sentence="is extra", next_look=9)
+    journal.put(looked)
+    journal.touch(looked)
+    found = journal.recall(family, held.projection, [slot])[slot]
+    assert found == replace(looked, accepted=first)
+    assert journal.accept(replace(looked, accepted=second))
+    [found] = journal.open_findings(family)
+    assert found == replace(looked, accepted=first | second)
+    logged = [line["accepted"] for line in journal.log(clock.day)]
+    assert sorted(len(given) for given in logged if isinstance(given, list)) == [0, 0, 1, 1]
+
+
+def test_what_is_accepted_ends_with_its_finding(
+    journal: Journal, family: Family, clock: SetClock
+) -> None:
+    slot = a_slot()
+    held = a_finding(family, slot, state=State.HELD)
+    given = replace(held, accepted=acceptance_of(held, Kind.EXTRA_ROW))
+    journal.put(held)
+    assert journal.accept(given)
+    journal.close(held, State.HEALED, clock.now)
+    assert not journal.accept(given)
+    assert list(journal.open_findings(family)) == []
+    later = replace(held, found_at=held.found_at + 1)
+    journal.put(later)
+    assert not journal.accept(given), "it is of the one before"
+    assert journal.recall(family, held.projection, [slot]) == {slot: later}
+    journal.end(later, State.UNDONE)
+    journal.put(held)
+    assert list(journal.open_findings(family)) == [held]
+
+
+def acceptance_of(finding: Finding, kind: Kind) -> frozenset[Accepted]:
+    return acceptance(kind, found_at=finding.found_at)
 
 
 def hold_in_the_future(store: Store, finding: Finding) -> None:
     """As a host does whose clock is ahead."""
     at = now_micros() + AHEAD
     hold = store.prepare(
-        "UPDATE $ks.findings USING TIMESTAMP ? SET state = 'held', accepted = false"
+        "UPDATE $ks.findings USING TIMESTAMP ? SET state = 'held'"
         " WHERE family = ? AND bucket = ? AND projection = ? AND key = ?"
     )
     key = text_of(finding.slot)

@@ -31,7 +31,7 @@ class Office:
     def put(self, kind: Kind, state: State) -> Slot:
         """Where a new finding is open."""
         slot = a_slot()
-        self.journal.put(a_finding(MESSAGE, slot, kind=kind, state=state, accepted=False))
+        self.journal.put(a_finding(MESSAGE, slot, kind=kind, state=state, accepted=frozenset()))
         return slot
 
     def found(self, slot: Slot) -> Finding:

@@ -130,7 +130,8 @@ class KeptJournal(MemoryJournal):
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
         """As they were written: that the codec gives them back so is tested elsewhere."""
         places = {slot: (projection, slot) for slot in slots}
-        return {slot: self._now[at] for slot, at in places.items() if at in self._now}
+        open_ones = {slot: self._now[at] for slot, at in places.items() if at in self._now}
+        return {slot: self._with_accepted(found) for slot, found in open_ones.items()}
 
     def touch(self, finding: Finding) -> None:
         super().touch(finding)
@@ -148,7 +149,16 @@ class KeptJournal(MemoryJournal):
             row = self._kept.world.projection.read(slot.key)
             source = None if row is None else row.get("messageid")
             planned = Planned(
-                *(slot, read_at, finding.tried_at, kind, writes, source, kept, finding.accepted)
+                *(
+                    slot,
+                    read_at,
+                    finding.tried_at,
+                    kind,
+                    writes,
+                    source,
+                    kept,
+                    bool(finding.accepted),
+                )
             )
             of_listing = finding.projection == PROJECTION.name
             if of_listing:

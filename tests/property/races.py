@@ -288,7 +288,7 @@ class Run:
 
     def accept(self, finding: Finding) -> None:
         """A person lets it be carried out."""
-        self.kept.journal.touch(accepted(finding, self.world.now))
+        self.kept.journal.accept(accepted(finding, self.world.now))
 
     def undo(self, slot: Slot) -> tuple[Hold, Undoing]:
         """A person undoes the last repair of a row of the listing, and holds it."""

@@ -105,7 +105,7 @@ def reconcile(config: Path, capsys: pytest.CaptureFixture[str]) -> Reconcile:
 
 
 def put(journal: CassandraJournal, kind: Kind, state: State) -> Finding:
-    found = a_finding(MESSAGE, a_slot(), kind=kind, state=state, accepted=False)
+    found = a_finding(MESSAGE, a_slot(), kind=kind, state=state, accepted=frozenset())
     journal.put(found)
     return found
 
@@ -394,7 +394,7 @@ def test_held_classes_are_accepted_all_at_once(
     assert "3 accepted" in said
     slots = [each.slot for each in (*held, other)]
     found = journal.recall(MESSAGE, "messages", slots)
-    assert [found[slot].accepted for slot in slots] == [True, True, True, False]
+    assert [bool(found[slot].accepted) for slot in slots] == [True, True, True, False]
     assert all(published(settings, each.slot) for each in held)
 
 

@@ -44,7 +44,7 @@ def lose_a_row(session: Session, keyspace: str, slot: Slot) -> None:
 def stuck_at(slot: Slot) -> Finding:
     """Three repairs did not hold."""
     writes = (SetCells(MESSAGES, slot, now_micros() - 60_000_000, {"modseq": 1}),)
-    made = a_finding(MESSAGE, slot, kind=Kind.MISSING_ROW, state=State.STUCK, accepted=False)
+    made = a_finding(MESSAGE, slot, kind=Kind.MISSING_ROW, state=State.STUCK, accepted=frozenset())
     return replace(made, attempts=3, writes=writes, before=None, truth=(), next_look=None)
 
 

@@ -69,7 +69,7 @@ class Burning:
         """As `reconcile findings --accept` does."""
         for finding in list(self.journal.open_findings(USER_TALLY)):
             if finding.kind is Kind.LARGE_CORRECTION and not finding.accepted:
-                self.journal.put(accepted(finding, time.time_ns() // 1000))
+                self.journal.accept(accepted(finding, time.time_ns() // 1000))
 
     def corrections(self) -> list[tuple[int, Owner, dict[str, int]]]:
         """Each delta that we sent: when (µs), to whom, what was added."""

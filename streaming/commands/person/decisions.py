@@ -12,6 +12,7 @@ from checkpoints.journal import Journal
 from reconcilers.declared.families import FAMILIES, family_named
 from reconcilers.declared.family import Family
 from reconcilers.limits.hold import ON_HOLD, Hold
+from reconcilers.rows.acceptance import Reason
 from reconcilers.rows.decision import ACCEPTABLE, LOOKED_AT_NEXT, OF_MANY_ROWS, accepted, retried
 from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import COVERED, reason_at
@@ -30,11 +31,15 @@ SWEPT = "handed over to the stream by the next sweep: `reconcile sweep`"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision: why a finding refuses it (or None), and how it changes the finding."""
+    """A decision: why a finding refuses it (or None), how it changes the finding, and is stored.
+
+    ``store`` returns False if the finding has ended.
+    """
 
     done: str
     refusal: Callable[[Finding], str | None]
     change: Decide
+    store: Callable[[Journal, Finding], bool]
 
 
 def _not_retried(finding: Finding) -> str | None:
@@ -66,8 +71,17 @@ def _is_not_decided(finding: Finding) -> bool:
     return reason is not None and not COVERED[reason]
 
 
-RETRY = Decision("retried", _not_retried, retried)
-ACCEPT = Decision("accepted", _not_accepted, accepted)
+def _store_retried(journal: Journal, finding: Finding) -> bool:
+    journal.decide(finding)
+    return True
+
+
+def _store_accepted(journal: Journal, finding: Finding) -> bool:
+    return journal.accept(finding)
+
+
+RETRY = Decision("retried", _not_retried, retried, _store_retried)
+ACCEPT = Decision("accepted", _not_accepted, accepted, _store_accepted)
 
 
 class Listing(NamedTuple):
@@ -76,7 +90,7 @@ class Listing(NamedTuple):
     family: Family
     projection: str
     slot: Slot
-    kind: Kind
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +115,14 @@ class Desk:
             missing.discard(key)
             why = decision.refusal(finding)
             if why is None:
-                listed.append(Listing(family, finding.projection, finding.slot, finding.kind))
+                listed.append(Listing(family, finding.projection, finding.slot, finding.reason))
             elif keys is not None:
                 print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
                 refused += 1
         for key in sorted(missing):
             print(f"unknown  {key}: no open finding there matches")
         if keys is None and not self.orders.agree(
-            Counter(each.kind.value for each in listed), f"findings will be {decision.done}"
+            Counter(each.reason.kind.value for each in listed), f"findings will be {decision.done}"
         ):
             return 1
         done = Counter(each for each in map(partial(self._carry_out, decision), listed) if each)
@@ -148,22 +162,25 @@ class Desk:
     def _carry_out(self, decision: Decision, listed: Listing) -> str | None:
         """Decide on a listed finding as it is now; returns what happens to it next.
 
-        Returns None if it has ended, or is of another kind now, or refuses now.
+        Returns None if it has ended, or it has another reason now, or it refuses now.
         """
-        family, where = listed.family, f"{text_of(listed.slot)} {listed.kind.value}"
+        family, where = listed.family, f"{text_of(listed.slot)} {listed.reason.kind.value}"
         here = self.journal.recall(family, listed.projection, [listed.slot])
         finding = here.get(listed.slot)
-        if finding is None or finding.kind is not listed.kind or decision.refusal(finding):
-            print(f"changed  {where}: no longer as it was listed, nothing is decided")
+        changed = f"changed  {where}: no longer as it was listed, nothing is decided"
+        if finding is None or finding.reason != listed.reason or decision.refusal(finding):
+            print(changed)
             return None
         then = SWEPT if finding.kind in OF_MANY_ROWS else LOOKED_AT
         sentence = finding.told
         if self.orders.dry_run:
             print(f"would be {decision.done}  {where}: {sentence}")
             return then
-        changed = decision.change(finding, self.clock())
-        told = self.orders.told(changed.sentence, decision.done)
-        self.journal.decide(replace(changed, sentence=told))
+        decided = decision.change(finding, self.clock())
+        told = self.orders.told(decided.sentence, decision.done)
+        if not decision.store(self.journal, replace(decided, sentence=told)):
+            print(changed)
+            return None
         if family.projections and finding.kind not in OF_MANY_ROWS:
             self.publish(family, [finding_wake(finding)])  # a tally's are read now and then
         print(f"{decision.done:<8} {where}: {sentence}")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from checkpoints.clock import to_seconds
-from checkpoints.codec import Json
+from checkpoints.codec import Json, accepted_from_json
 from reconcilers.declared.families import FAMILIES, family_named
 from reconcilers.rows.finding import WAITING, with_reason
 from reconcilers.words.key import slot_of, text_of
@@ -45,7 +45,7 @@ def as_table(findings: Iterable[Json]) -> Iterator[str]:
     for each in findings:
         nothing = False
         attempts = f", {each['attempts']} attempts" if each["attempts"] else ""
-        accepted = ", accepted" if each["accepted"] else ""
+        accepted = f", accepted: {_accepted(each)}" if each["accepted"] else ""
         yield (
             f"{_shown('time', _time(each))}  {each['state']:<10} {each['kind']:<23}"
             f" {each['projection']} {_key(each)}{attempts}{accepted}"
@@ -76,6 +76,7 @@ def as_csv(findings: Iterable[Json]) -> Iterator[str]:
     for each in findings:
         waits = _waits(each).get("wait")
         values = each | {"time": _time(each), "sentence": _told(each), "waits": waits}
+        values["accepted"] = _accepted(each)
         yield _csv_line([_shown(column, values.get(column)) for column in COLUMNS])
 
 
@@ -93,6 +94,11 @@ def _time(finding: Json) -> object:
 def _told(finding: Json) -> str:
     """The sentence and what the finding waits for."""
     return with_reason(finding["sentence"], finding["state"], _waits(finding).get("why", ""))
+
+
+def _accepted(finding: Json) -> str:
+    """What a person has accepted, each with its kind and reason."""
+    return "; ".join(str(accepted_from_json(each).reason) for each in finding["accepted"])
 
 
 def _waits(finding: Json) -> Json:

@@ -143,7 +143,7 @@ def _hold_as_json(family: Family, hold: Hold) -> Json:
         "kind": "",
         "state": "on hold",
         "attempts": 0,
-        "accepted": False,
+        "accepted": [],
         "who": hold.who,
         "reason": hold.reason,
         "sentence": str(hold),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checkpoints.codec import Json
+from checkpoints.codec import Json, finding_to_json
 from checkpoints.journal import Journal
 from checkpoints.lost_rows import LostRowsStore
 from reconcilers.declared.families import FAMILIES
@@ -40,6 +40,7 @@ def _lines(
 
 
 def _as_json(family: Family, group: Finding, row: LostRow) -> Json:
+    taken = covered(group, row, row.reason)
     return {
         "at": row.counted_at,
         "family": family.name,
@@ -48,7 +49,7 @@ def _as_json(family: Family, group: Finding, row: LostRow) -> Json:
         "kind": str(row.reason),
         "state": "left",
         "attempts": 0,
-        "accepted": bool(covered(group, row, row.reason)),
+        "accepted": finding_to_json(group, family)["accepted"] if taken else [],
         "found_at": row.counted_at,
         "sentence": f"left with others, {row.reason}",
     }

@@ -19,6 +19,7 @@ from checkpoints.lineage import Delete, SourceInGroup
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker, Opening, first_reasons
+from reconcilers.rows.acceptance import NONE_ACCEPTED, Accepted
 from reconcilers.rows.deletes import (
     Deletes,
     OwnDelete,
@@ -48,16 +49,21 @@ class MemoryJournal:
         self._clock = clock
         self.holds: Holds = MemoryHolds()
         self._open: dict[Place, str] = {}
+        self._accepted: dict[Place, frozenset[Accepted]] = {}
         self._log: list[tuple[Micros, str]] = []
         self._breakers: dict[tuple[Breaker, Micros], tuple[str, Micros | None]] = {}
 
     def recall(self, family: Family, projection: str, slots: Iterable[Slot]) -> dict[Slot, Finding]:
         places = ((family.name, projection, slot) for slot in slots)
-        return {
-            place[2]: codec.finding_from_json(json.loads(self._open[place]), family)
-            for place in places
-            if place in self._open
-        }
+        return {place[2]: self._found(place, family) for place in places if place in self._open}
+
+    def _found(self, place: Place, family: Family) -> Finding:
+        return self._with_accepted(codec.finding_from_json(json.loads(self._open[place]), family))
+
+    def _with_accepted(self, found: Finding) -> Finding:
+        given = self._accepted.get(_place(found), NONE_ACCEPTED)
+        here = frozenset(each for each in given if each.found_at == found.found_at)
+        return replace(found, accepted=here)
 
     def put(self, finding: Finding) -> None:
         self.touch(finding)
@@ -66,6 +72,17 @@ class MemoryJournal:
     def decide(self, finding: Finding) -> None:
         """As `put`: it has one clock."""
         self.put(finding)
+
+    def accept(self, finding: Finding) -> bool:
+        place = _place(finding)
+        family = self._families[finding.family]
+        standing = self._found(place, family) if place in self._open else None
+        if standing is None or standing.found_at != finding.found_at:
+            return False
+        self._accepted[place] = self._accepted.get(place, NONE_ACCEPTED) | finding.accepted
+        self.touch(replace(standing, next_look=finding.next_look))
+        self._append(finding, finding.state, self._clock())
+        return True
 
     def end(self, finding: Finding, end: State) -> None:
         """As `close`: it has one clock."""
@@ -78,12 +95,13 @@ class MemoryJournal:
     def close(self, finding: Finding, end: State, at: Micros) -> None:
         self._append(finding, end, at)
         self._open.pop(_place(finding), None)
+        self._accepted.pop(_place(finding), None)
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
         declared = set(family.names)
-        for (name, projection, _slot), text in list(self._open.items()):
-            if name == family.name and projection in declared:
-                yield codec.finding_from_json(json.loads(text), family)
+        for place in list(self._open):
+            if place[0] == family.name and place[1] in declared:
+                yield self._found(place, family)
 
     def log(self, day: date) -> Iterator[dict[str, object]]:
         for at, text in sorted(self._log, key=lambda line: line[0]):

@@ -101,7 +101,7 @@ def test_what_our_own_keyspace_lacks_is_a_problem_with_its_cql() -> None:
     assert only.level is Level.PROBLEM
     assert "column findings.accepted" in only.what
     (added,) = only.cql
-    assert added == "ALTER TABLE reconciler.findings ADD IF NOT EXISTS accepted boolean"
+    assert added == "ALTER TABLE reconciler.findings ADD IF NOT EXISTS accepted set<text>"
     del cluster.own.schema["lease"]
     (only,) = looked(structure.own_keyspace, cluster)
     assert "keyspace reconciler lacks" in only.what

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from checkpoints.codec import Json, finding_to_json
+from checkpoints.codec import Json, accepted_to_json, finding_to_json
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
@@ -27,6 +27,7 @@ from streaming.commands.person import findings as command
 from streaming.commands.person.decisions import ACCEPT, RETRY
 from streaming.commands.person.finding_formats import as_csv, as_table
 from tests.builders.counters import OF_MAILBOX
+from tests.builders.findings import acceptance
 from tests.builders.found import finding_of
 from tests.builders.rows import MAILBOX
 from tests.contract.making import a_finding
@@ -107,8 +108,10 @@ def line(**changes: object) -> str:
 
 
 def test_a_line_tells_attempts_and_acceptance_only_where_there_are_any() -> None:
-    assert line(attempts=2, accepted=True).endswith("/0, 2 attempts, accepted")
-    assert line(attempts=0, accepted=False).endswith(f"{MAILBOX}/0")
+    [given] = acceptance(Kind.EXTRA_ROW, Wait.BEHIND)
+    told = line(attempts=2, accepted=[accepted_to_json(given)])
+    assert told.endswith("/0, 2 attempts, accepted: extra_row (behind)")
+    assert line(attempts=0, accepted=[]).endswith(f"{MAILBOX}/0")
 
 
 def test_a_line_of_the_log_has_the_time_of_its_writing_and_a_finding_when_it_was_found() -> None:

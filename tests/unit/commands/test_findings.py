@@ -11,18 +11,20 @@ import pytest
 from checkpoints.codec import finding_to_json
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.decision import ACCEPTABLE, OF_MANY_ROWS
-from reconcilers.rows.finding import State
+from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
 from reconcilers.words.key import WHOLE_TABLE, text_of
 from reconcilers.words.model import Kind
+from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.arguments.finding_filter import FindingFilter
 from streaming.commands.person.dead_letters import place_of
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
 from streaming.commands.person.finding_formats import FORMATS, as_csv, as_json_lines, as_table
 from streaming.topics import Record
+from tests.builders.findings import acceptance
 from tests.builders.slots import mailbox_of, uid_of
 from tests.contract.making import a_finding, a_slot
-from tests.fakes.office import ANA, NOW, Office
+from tests.fakes.office import ANA, EACH, NOW, Office
 
 
 @pytest.fixture
@@ -120,12 +122,47 @@ def test_other_classes_are_refused_with_the_reason(
     assert f"refused  {mailbox_of(slot)}/7 {kind}: " in capsys.readouterr().out
 
 
+def test_another_doubt_than_was_listed_is_not_accepted(
+    office: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While the question is asked, a look finds that the stream is behind no more."""
+    slot = office.put(Kind.EXTRA_ROW, State.HELD)
+    held = replace(office.found(slot), waits=Waiting(Wait.BEHIND, "no canary"))
+    office.journal.put(held)
+
+    def agreed(_question: str) -> bool:
+        office.journal.put(replace(held, kind=Kind.CONTENT_LOST, state=State.REPORTED))
+        return True
+
+    desk = office.deciding(replace(ANA, agreed=agreed))
+    assert desk.decide(ACCEPT, None, EACH) == 1
+    assert not office.found(slot).accepted
+    assert "no longer as it was listed" in capsys.readouterr().out
+
+
+def test_what_ends_meanwhile_is_not_called_accepted(
+    office: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slot, journal = office.put(Kind.CONTENT_LOST, State.REPORTED), office.journal
+    accept = journal.accept
+
+    def after_its_end(finding: Finding) -> bool:
+        journal.close(finding, State.HEALED, NOW)
+        return accept(finding)
+
+    journal.accept = after_its_end  # type: ignore[method-assign]
+    assert office.decide(ACCEPT, slot) == 1
+    assert capsys.readouterr().out.endswith("nothing done\n")
+    assert not office.published
+
+
 def test_all_takes_what_matches_and_may_be_decided(office: Office) -> None:
     one = office.put(Kind.SHADOWED_DELETE, State.REPORTED)
     other = office.put(Kind.AMBIGUOUS_RANGE_DELETE, State.REPORTED)
     office.put(Kind.DUPLICATE_UID, State.REPORTED)
     assert office.decide(ACCEPT, wanted=FindingFilter(kind="shadowed_delete")) == 0
-    assert (office.found(one).accepted, office.found(other).accepted) == (True, False)
+    assert office.found(one).accepted_kinds == {Kind.SHADOWED_DELETE}
+    assert not office.found(other).accepted
     assert office.decide(ACCEPT, wanted=FindingFilter(mailbox=mailbox_of(other))) == 0
     assert office.found(other).accepted
     assert len(office.published) == 2
@@ -183,9 +220,10 @@ def test_csv_has_a_header_survives_commas_and_quotes_and_is_no_formula(
 
 def test_the_table_has_the_sentence_and_the_place() -> None:
     slot = a_slot()
-    where, sentence = as_table([finding_to_json(a_finding(MESSAGE, slot), MESSAGE)])
+    found = a_finding(MESSAGE, slot, accepted=acceptance(Kind.CONTENT_LOST))
+    where, sentence = as_table([finding_to_json(found, MESSAGE)])
     assert f"{mailbox_of(slot)}/{uid_of(slot)}" in where
-    assert "2 attempts, accepted" in where
+    assert where.endswith("2 attempts, accepted: content_lost")
     assert sentence.strip().startswith("messages: differs in")
 
 

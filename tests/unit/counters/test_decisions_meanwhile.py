@@ -68,7 +68,7 @@ def test_what_a_person_accepts_while_looks_are_made_is_carried_out() -> None:
     assert held.kind is Kind.LARGE_CORRECTION
     bench.expect(OF_BOB)
     bench.look(K - 1)
-    bench.journal.put(accepted(held, bench.now))
+    bench.journal.accept(accepted(held, bench.now))
     bench.look()
     assert [write.deltas for write in bench.tables.added] == [{Sum.COUNT: -1}]
 

@@ -23,6 +23,7 @@ from reconcilers.words.errors import ReadFailed
 from reconcilers.words.model import KeyValue, Kind, Row, Slot
 from streaming.counters.open_messages import MOST
 from tests.builders.counters import OF_BOB, OF_MAILBOX, OTHER, Bench, K, message
+from tests.builders.findings import acceptance
 from tests.builders.found import finding_at
 from tests.builders.rows import MAILBOX
 
@@ -42,7 +43,8 @@ REPORTED = (
 
 def finding(kind: Kind, state: State, uid: int = 3, *, accepted: bool = False) -> Finding:
     source = str(message(uid).messageid)
-    return finding_at(uid, kind, state, source=source, accepted=accepted)
+    given = acceptance(kind) if accepted else frozenset()
+    return finding_at(uid, kind, state, source=source, accepted=given)
 
 
 def opened(kind: Kind, standing: Standing, uid: int = 3) -> OpenMessage:

@@ -26,6 +26,7 @@ from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.permit import ABOVE
+from tests.builders.findings import acceptance
 from tests.builders.found import finding_at, suspect_at
 from tests.builders.rows import MAILBOX, NOW, PROJECTION, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
@@ -93,7 +94,7 @@ def test_what_was_held_counts_when_it_is_let_go() -> None:
         ({"state": State.STUCK, "attempts": 3}, False),
         ({"state": State.HELD, "attempts": 1}, False),
         ({"state": State.REPORTED, "kind": Kind.AMBIGUOUS_RANGE_DELETE, "waits": None}, False),
-        ({"state": State.HELD, "accepted": True}, False),
+        ({"state": State.HELD, "accepted": acceptance(Kind.EXTRA_ROW)}, False),
         ({"waits": ABOVE}, False),
     ],
 )

@@ -115,7 +115,8 @@ def test_what_a_sweep_tells_of_many_rows_is_shown_within_a_minute_and_its_end_to
     kept = open_findings(journal)
     found = together(FAMILY, LostRows(Kind.ABSENT_WITHOUT_DELETE, 5_000, 9), NOW)
     kept.recall_told(NOW)
-    journal.put(accepted(found, NOW))
+    journal.put(found)
+    journal.accept(accepted(found, NOW))
     kept.recall_told(NOW + 59 * SECOND)
     assert kept.index.counts == {}
     kept.recall_told(NOW + 60 * SECOND)

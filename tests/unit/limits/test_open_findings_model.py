@@ -22,6 +22,7 @@ from streaming.counters.open_messages import MOST
 from streaming.pipeline import open_index
 from streaming.pipeline.open_finding import OpenFinding
 from streaming.pipeline.open_index import OpenIndex
+from tests.builders.findings import acceptance
 from tests.builders.found import finding_at
 from tests.builders.rows import FAMILY, MAILBOX, NOW, OTHER_MAILBOX
 
@@ -53,7 +54,7 @@ def findings(draw: st.DrawFn) -> Finding:
         oldest=draw(st.sampled_from([None, NOW])),
         attempts=draw(st.integers(0, 1)),
         next_look=draw(st.none() | st.integers(NOW, NOW + 9)),
-        accepted=draw(st.booleans()),
+        accepted=draw(st.sampled_from([frozenset(), acceptance(Kind.EXTRA_ROW)])),
     )
 
 

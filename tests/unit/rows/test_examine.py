@@ -137,7 +137,8 @@ def test_an_accepted_repair_that_does_not_hold_is_tried_again_and_not_reported()
     one.accept()
     for attempt in (1, 2, 3):
         assert became(one.settle(Kind.MISSING_ROW)) == (Action.REPAIR, Kind.MISSING_ROW)
-        assert (one.open_finding.attempts, one.open_finding.accepted) == (attempt, True)
+        assert one.open_finding.attempts == attempt
+        assert one.open_finding.accepted_kinds == {Kind.SHADOWED_DELETE}
     assert one.settle(Kind.MISSING_ROW).action is Action.STICK
 
 
@@ -154,7 +155,7 @@ def test_who_let_a_row_be_added_has_not_let_it_be_removed() -> None:
     one.tables.rows[PROJECTION.name] = {SLOT: row()}
     assert kind_of(one.settle(Kind.EXTRA_ROW)) is Kind.AMBIGUOUS_RANGE_DELETE
     assert SLOT in one.tables.rows[PROJECTION.name]
-    assert not one.open_finding.accepted
+    assert Kind.AMBIGUOUS_RANGE_DELETE not in one.open_finding.accepted_kinds
 
 
 def test_who_let_a_row_be_removed_has_not_let_it_be_added() -> None:
@@ -165,7 +166,8 @@ def test_who_let_a_row_be_removed_has_not_let_it_be_added() -> None:
     one.accept()
     one.settle(Kind.EXTRA_ROW, Admission(repairs_wait=Waiting(Wait.PAUSE, "paused")))
     held = one.open_finding
-    assert (held.kind, held.accepted) == (Kind.EXTRA_ROW, True)
+    assert held.kind is Kind.EXTRA_ROW
+    assert held.accepted_kinds == {Kind.AMBIGUOUS_RANGE_DELETE}
     one.tables.rows.clear()
     one.tables.truths[MESSAGE_ID] = (truth(),)
     assert kind_of(one.settle(Kind.MISSING_ROW)) is Kind.SHADOWED_DELETE
@@ -365,6 +367,25 @@ def test_while_the_stream_is_behind_a_row_whose_own_delete_was_heard_is_not_re_a
     one.settle(Kind.MISSING_ROW, BEHIND)
     assert (one.open_finding.state, one.open_finding.kind) == (State.HELD, Kind.MISSING_ROW)
     assert one.settle(Kind.MISSING_ROW).action is Action.REPAIR
+
+
+def test_who_accepts_a_removal_while_the_stream_is_behind_accepts_no_later_doubt() -> None:
+    one = alone_lost()
+    one.settle(Kind.EXTRA_ROW, BEHIND)
+    one.accept()
+    other = Slot(MAILBOX, 8)
+    one.lineage.remember([Entry(MESSAGE_ID, other, True, LONG_AGO + 30 * SECOND)])
+    assert kind_of(one.settle(Kind.EXTRA_ROW)) is Kind.AMBIGUOUS_RANGE_DELETE
+    assert one.tables.applied == []
+    one.accept()
+    assert became(one.settle(Kind.EXTRA_ROW, BEHIND)) == (Action.REPAIR, Kind.EXTRA_ROW)
+
+
+def test_who_accepts_a_removal_while_the_stream_is_behind_does_not_wait_for_it() -> None:
+    one = alone_lost()
+    one.settle(Kind.EXTRA_ROW, BEHIND)
+    one.accept()
+    assert became(one.settle(Kind.EXTRA_ROW, BEHIND)) == (Action.REPAIR, Kind.EXTRA_ROW)
 
 
 # --- what is looked at again ---------------------------------------------------------------------

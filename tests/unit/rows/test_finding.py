@@ -38,7 +38,7 @@ from reconcilers.words.model import (
     Row,
     Verdict,
 )
-from tests.builders.findings import OURS, SET_FLAGSEEN, finding
+from tests.builders.findings import OURS, SET_FLAGSEEN, acceptance, finding
 from tests.builders.indexes import APPLICABLE, gathered
 from tests.builders.rows import LONG_AGO, MAILBOX, NOW, PROJECTION, SLOT, row, seen, truth
 
@@ -75,7 +75,7 @@ def test_a_finding_is_new_until_more_is_told_of_it() -> None:
         before=None,
         writes=(),
         next_look=None,
-        accepted=False,
+        accepted=frozenset(),
         truth=(),
     )
 
@@ -85,7 +85,9 @@ def test_a_step_is_the_first_attempt_and_ends_nothing() -> None:
 
 
 def test_without_rows_it_is_the_same_but_for_them() -> None:
-    whole = finding(before=row(), truth=(truth(),), accepted=True, next_look=NOW)
+    whole = finding(
+        before=row(), truth=(truth(),), accepted=acceptance(Kind.EXTRA_ROW), next_look=NOW
+    )
     assert whole.without_rows() == replace(whole, before=None, writes=(), truth=())
 
 
@@ -304,5 +306,5 @@ def test_a_retry_begins_at_attempt_0_and_is_looked_at_now() -> None:
 
 def test_an_acceptance_is_remembered_and_looked_at_now() -> None:
     held = finding(State.REPORTED, kind=Kind.SHADOWED_DELETE, writes=())
-    expected = replace(held, accepted=True, next_look=NOW)
+    expected = replace(held, accepted=acceptance(Kind.SHADOWED_DELETE, at=NOW), next_look=NOW)
     assert accepted(held, NOW) == expected

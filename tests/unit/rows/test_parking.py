@@ -10,7 +10,7 @@ import pytest
 
 from reconcilers.limits.ceiling import Ceiling
 from reconcilers.limits.gate import Admission
-from reconcilers.rows.decision import retried
+from reconcilers.rows.decision import accepted, retried
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.key import WHOLE_TABLE
@@ -247,14 +247,16 @@ def test_what_a_person_accepted_is_not_forgotten(stream: Stream) -> None:
     (reported,) = SLOTS[:1]
     stream.settle([reported], admission=Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker")))
     (finding,) = stream.open_ones()
-    stream.journal.put(replace(finding, state=State.REPORTED, accepted=True))
+    stream.journal.put(replace(finding, state=State.REPORTED))
+    stream.journal.accept(accepted(finding, stream.now))
     stream.refuse(DELETED)
     for _ in range(3):
         (told,) = [each for each in stream.settle(SLOTS) if each.action is Action.KEEP]
         assert told.finding is not None
         assert (told.slot, told.finding.state) == (reported, State.HELD)
         waiting, parked = sorted(stream.open_ones(), key=lambda each: -len(each.slot.key))
-        assert (waiting.slot, waiting.accepted, waiting.writes) == (reported, True, ())
+        assert (waiting.slot, waiting.writes) == (reported, ())
+        assert waiting.accepted
         assert parked.slot == WHOLE_TABLE
         assert not parked.accepted
     stream.refuse()
@@ -313,8 +315,9 @@ def test_what_is_accepted_waits_for_its_table_unless_for_something_of_its_own(
 ) -> None:
     (parked,) = refused.open_ones()
     waits = Waiting(wait, "a reason")
-    accepted = replace(parked, slot=SLOTS[0], state=State.HELD, waits=waits, accepted=True)
-    held = Parking(INDEXED, refused.journal, lambda: refused.now).give_up(accepted)
+    waiting = replace(parked, slot=SLOTS[0], state=State.HELD, waits=waits)
+    parking = Parking(INDEXED, refused.journal, lambda: refused.now)
+    held = parking.give_up(accepted(waiting, refused.now))
     assert held is not None
     assert held.wait is (Wait.TABLE if wait is Wait.BREAKER else wait)
 

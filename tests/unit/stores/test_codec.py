@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from checkpoints import codec
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
+from reconcilers.rows.acceptance import Accepted, Reason
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.millis import Millis
 from reconcilers.words.model import Kind, Row, Slot, Value
+from reconcilers.words.waiting import Wait
 from tests.builders.found import finding_at
 
 PROJECTION = MESSAGE.projections[0]
@@ -46,6 +48,14 @@ writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(AddRow, st.just(PROJECTION), slots, times),
     st.builds(DeleteRow, st.just(PROJECTION), slots, times),
 )
+reasons = st.builds(
+    Reason,
+    st.sampled_from(Kind),
+    st.none() | st.sampled_from(Wait),
+    st.dictionaries(st.text(), st.integers(), max_size=2).map(
+        lambda each: tuple(sorted(each.items()))
+    ),
+)
 findings = st.builds(
     Finding,
     family=st.just(MESSAGE.name),
@@ -62,7 +72,7 @@ findings = st.builds(
     before=st.none() | rows,
     writes=st.lists(writes, max_size=3).map(tuple),
     next_look=st.none() | times,
-    accepted=st.booleans(),
+    accepted=st.frozensets(st.builds(Accepted, reasons, times, times), max_size=2),
     truth=st.lists(rows, max_size=2).map(tuple),
 )
 

@@ -18,6 +18,7 @@ from reconcilers.sweep.lost_rows import (
     together,
 )
 from reconcilers.words.model import Kind, Micros
+from tests.builders.findings import acceptance
 from tests.builders.rows import FAMILY, LONG_AGO, NOW, SECOND, SLOT
 
 AMBIGUOUS, ABSENT = Kind.AMBIGUOUS_RANGE_DELETE, Kind.ABSENT_WITHOUT_DELETE
@@ -109,5 +110,6 @@ def test_rows_that_were_found_after_an_acceptance_are_told_so() -> None:
     lost = LostRows(AMBIGUOUS, 5, 2, (SLOT,), since=NOW)
     found = together(FAMILY, lost, NOW + SECOND)
     assert "these were found after what a person has accepted" in found.sentence
-    again = accepted(replace(found, accepted=True, next_look=NOW), NOW + 2 * SECOND)
-    assert again.next_look == NOW + SECOND
+    before = acceptance(found.kind, at=NOW)
+    again = accepted(replace(found, accepted=before), NOW + 2 * SECOND)
+    assert again.accepted_at == NOW + SECOND

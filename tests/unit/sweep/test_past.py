@@ -123,7 +123,7 @@ class Past:
     def accept(self, reason: Kind) -> None:
         place = place_of(FAMILY, reason)
         found = self.journal.recall(FAMILY, PROJECTION.name, [place])[place]
-        self.journal.decide(accepted(found, self.now))
+        self.journal.accept(accepted(found, self.now))
 
     def examine(self, uid: int) -> Outcome:
         """As the stream does, a delay after the first look."""
@@ -179,6 +179,11 @@ def own(uid: int, **changes: Any) -> Finding:
     return finding_at(uid, **{"kind": AMBIGUOUS, "state": State.REPORTED, **changes})
 
 
+def accept_own(past: Past, finding: Finding) -> None:
+    past.journal.put(finding)
+    past.journal.accept(accepted(finding, past.now))
+
+
 AT_5 = Slot(MAILBOX, 5)
 HANDED_OVER: dict[str, Callable[[Past], object]] = {
     "the delete of its message was heard": lambda past: past.lineage.remember_deletes(
@@ -199,7 +204,7 @@ HANDED_OVER: dict[str, Callable[[Past], object]] = {
     "it cannot be read": lambda past: setattr(past.tables, "bad", {AT_5}),
     "another reason in its finding": lambda past: past.journal.put(own(5, kind=ABSENT)),
     "its finding is held": lambda past: past.journal.put(own(5, state=State.HELD)),
-    "its finding is accepted": lambda past: past.journal.put(own(5, accepted=True)),
+    "its finding is accepted": lambda past: accept_own(past, own(5)),
 }
 
 

@@ -83,7 +83,7 @@ class Scene:
 
     def accept(self) -> None:
         (found,) = self.findings()
-        self.journal.decide(accepted(found, self.now))
+        self.journal.accept(accepted(found, self.now))
 
     def logged(self) -> list[object]:
         return [line["state"] for line in self.journal.log_at(NOW)]

@@ -161,10 +161,8 @@ def test_what_is_found_after_an_acceptance_is_told_and_what_was_accepted_stays_s
     assert not scene.published
     assert "lacks 20 rows" in after.sentence
     assert "found after what a person has accepted" in after.sentence
-    assert (after.accepted, after.next_look) == (True, before.next_look)
-    again = accepted(after, scene.now)
-    assert again.next_look == scene.now
-    assert before.next_look == NOW
+    assert (after.accepted, before.accepted_at) == (before.accepted, NOW)
+    assert accepted(after, scene.now).accepted_at == scene.now
 
 
 def test_rows_that_a_whole_sweep_does_not_find_any_more_are_forgotten(scene: Scene) -> None:
