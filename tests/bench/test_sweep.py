@@ -97,8 +97,8 @@ class Swept:
             "-m",
             "streaming.app",
             "sweep",
-            "--config",
-            str(config),
+            "--mode",
+            "repair",
             *words,
         ]
         process = subprocess.Popen(

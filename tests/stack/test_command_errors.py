@@ -162,8 +162,10 @@ def own(cassandra: Session) -> Iterator[str]:
 @pytest.mark.parametrize(
     "command",
     [
-        "sweep",
-        pytest.param("replay --from-time 2026-01-01", marks=pytest.mark.long(part="commands")),
+        "sweep --mode repair",
+        pytest.param(
+            "replay --mode repair --from-time 2026-01-01", marks=pytest.mark.long(part="commands")
+        ),
     ],
 )
 def test_a_command_that_needs_kafka_tells_its_address(
@@ -267,7 +269,8 @@ def test_a_second_stream_in_repair_mode_is_refused(scene: Scene) -> None:
         ("replay", "is required"),
         ("replay --from-time noon", "is no time as"),
         ("replay --bookmark a --from-time 2026-01-01", "not allowed with"),
-        ("replay --bookmark befor", "did you mean before?"),
+        ("sweep", "no stream runs: say which one gets what is found, --mode observe or"),
+        ("replay --mode repair --bookmark befor", "did you mean before?"),
         ("bookmark", "is required"),
         ("bookmark --delete befor", "did you mean before?"),
         ("explain", "the following arguments are required"),

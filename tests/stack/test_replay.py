@@ -23,6 +23,8 @@ pytestmark = pytest.mark.stack
 RUNBOOK = Path("deploy/runbook.md")
 SETTINGS = "--config reconcile.toml"
 
+SINCE = ("--from-time", "2026-01-01T00:00")
+
 
 @pytest.fixture(scope="module")
 def replayed(scenes: Scenes) -> Iterator[Scene]:
@@ -76,7 +78,7 @@ def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twi
 
 def test_the_stream_runs_on_and_keeps_its_place(replayed: Scene, mail: list[Place]) -> None:
     before = settled(replayed)
-    replayed.succeed("replay", "--from-time", "2026-01-01T00:00")
+    replayed.succeed("replay", *SINCE)
     after = settled(replayed)
     assert all(after.settled[place] >= offset for place, offset in before.settled.items())
     place = Place()
@@ -100,7 +102,7 @@ def lose(scene: Scene, place: Place) -> None:
 def broken(replayed: Scene, mail: list[Place]) -> Place:
     """A row that the stream has passed over."""
     lose(replayed, mail[5])
-    replayed.stream.start()
+    replayed.stream.start_watching()
     return mail[5]
 
 
@@ -110,7 +112,7 @@ def test_a_dry_run_shows_what_differs_and_hands_nothing_over(
 ) -> None:
     place = mail[9]
     lose(replayed, place)
-    replayed.stream.start()
+    replayed.stream.start_watching()
     answer = replayed.succeed("replay", "--bookmark", "before", "--dry-run")
     assert "messages: missing_row: 1 seen, none handed over" in answer.stdout
     replayed.await_all_examined()
@@ -164,7 +166,7 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
 ) -> None:
     place = mail[6]
     lose(replayed, place)
-    answer = replayed.succeed("replay", "--from-time", "2026-01-01T00:00", "--settle")
+    answer = replayed.succeed("replay", *SINCE, "--mode", "repair", "--settle")
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout
     assert replayed.agrees(place)
     assert "run by" not in replayed.command("status").stdout, "its lease is given back"
@@ -175,7 +177,8 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(
 def test_or_lets_it_wait_for_a_stream(replayed: Scene, mail: list[Place]) -> None:
     place = mail[7]
     lose(replayed, place)
-    answer: Answer = replayed.command("replay", "--from-time", "2026-01-01T00:00")
+    assert "no stream runs: say which" in replayed.refuse("replay", *SINCE)
+    answer: Answer = replayed.command("replay", *SINCE, "--mode", "repair")
     assert answer.returncode == ExitCode.PROBLEMS, answer.stdout + answer.stderr
     assert " suspects wait in topic" in answer.stdout
     replayed.stream.start()
@@ -200,7 +203,7 @@ def test_the_incident_chapter_can_be_walked_through(replayed: Scene, mail: list[
     replayed.succeed(*bookmark)
     place = mail[8]
     lose(replayed, place)
-    replayed.stream.start()
+    replayed.stream.start_watching()
     told = replayed.command(*dry_run)
     assert "messages: missing_row: 1 seen, none handed over" in told.stdout, told.stderr
     assert not replayed.agrees(place)

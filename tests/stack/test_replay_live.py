@@ -151,7 +151,7 @@ def test_a_replay_opens_nothing_of_the_streams_progress_for_writing(live: Scene)
     with closing(Opened(folder)) as opened, stopped(live):
         opened.seen()
         before = settled(live)
-        told = replayed(live).stdout
+        told = replayed(live, "--from-time", hour_ago(), "--mode", "repair").stdout
         assert events_read(told) > EVENTS
         assert opened.seen() == []
         assert settled(live) == before

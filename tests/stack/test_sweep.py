@@ -167,14 +167,15 @@ def test_where_no_stream_runs_the_command_settles_what_it_finds(sweeping: Scene)
     capture(scene, "false")
     scene.write_truth(missing, cells())
     scene.stream.stop()
-    answer = scene.command("sweep")
+    assert "no stream runs: say which" in scene.refuse("sweep")
+    answer = scene.command("sweep", "--mode", "repair")
     assert answer.returncode == ExitCode.PROBLEMS, answer.stdout + answer.stderr
     assert scene.lacks(missing.row)
     for _ in range(2):  # the stream of the first has ended when the second asks
         answer = scene.command("sweep", "--settle", "--mode", "observe")
         assert "messages: missing_row: 1 seen: 1 observed" in answer.stdout, answer.stderr
         assert scene.lacks(missing.row)
-    answer = scene.command("sweep", "--settle")
+    answer = scene.command("sweep", "--settle", "--mode", "repair")
     assert "messages: missing_row: 1 seen: 1 repaired" in answer.stdout, answer.stderr
     assert scene.agrees(missing)
     scene.stream.start_watching()

@@ -50,7 +50,7 @@ class Swept:
         return self.done(table) > before
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
-        return begin_sweep(self.scene, "--rate", str(RATE), *words)
+        return begin_sweep(self.scene, "--mode", "repair", "--rate", str(RATE), *words)
 
 
 @pytest.fixture

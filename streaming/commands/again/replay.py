@@ -32,13 +32,12 @@ from streaming.commands.arguments.times import time_of
 from streaming.commands.running.own_stream import OwnStream, add_settle
 from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
-from streaming.commands.wiring.hand_over import hand_over, wait_unless
-from streaming.commands.wiring.stream_names import StreamNames
+from streaming.commands.wiring.hand_over import add_mode, hand_over, names_of, wait_unless
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting_point import COMPARE, other_than
 from streaming.pipeline.worker import Job
-from streaming.settings import Mode, Settings
+from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
@@ -61,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to-time", type=time_of, metavar="TIME", help="to here (all that the stream has settled)"
     )
-    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
+    add_mode(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="show what differs, and hand nothing over"
     )
@@ -89,9 +88,9 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     refuse_without_spark(settings.stream)
     wait = partial(wait_unless, stop)
     own = open_own(settings)
-    names = StreamNames.of(settings, Mode(arguments.mode))
     family = settings.families()[0]
     family = bind(family, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
+    names = names_of(arguments.mode, settings, family, own.store)
     job = workers.job(settings, family, names.suspects_topic)
     bookmarks, stream = CassandraBookmarks(own.store), names.bookmarks(family)
     with closing(Watcher(settings.kafka)) as watcher:

@@ -26,12 +26,11 @@ from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.running.own_stream import OwnStream, add_settle
 from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
-from streaming.commands.wiring.hand_over import hand_over, wait_unless
-from streaming.commands.wiring.stream_names import StreamNames
+from streaming.commands.wiring.hand_over import add_mode, hand_over, names_of, wait_unless
 from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
 from streaming.monitoring.metrics import served
 from streaming.pipeline.needs import refuse_without_spark
-from streaming.settings import Mode, Settings
+from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
@@ -39,7 +38,7 @@ from streaming.topics import Watcher
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile sweep [--systems …] [--mode …] [--rate N] [--resume]``."""
-    parser.add_argument("--mode", choices=[each.value for each in Mode], default=Mode.REPAIR.value)
+    add_mode(parser)
     parser.add_argument(
         "--systems",
         metavar="NAME,…",
@@ -66,7 +65,7 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     refuse_without_spark(settings.stream)
     own = open_own(settings)
     family = bind(wanted, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
-    names = StreamNames.of(settings, Mode(arguments.mode))
+    names = names_of(arguments.mode, settings, family, own.store)
     job = workers.job(settings, family, names.suspects_topic)
     wait = partial(wait_unless, stop)
     record: SweepRecord | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Collection
 from functools import partial
 from threading import Event
@@ -15,6 +16,8 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros, to_micros, to_seconds
 from checkpoints.failing_slices import FailingSlices
+from reconcilers.declared.family import Family
+from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import Micros, ProjectionSlot
 from streaming.again.hand_over import HandOver, LiveStream, SuspectPace
 from streaming.again.sweep import Interrupted
@@ -22,7 +25,7 @@ from streaming.commands.wiring.stream_names import StreamNames
 from streaming.commands.wiring.unsettled_events import unsettled
 from streaming.pipeline.behind import judged_within
 from streaming.pipeline.worker import Job
-from streaming.settings import Mode
+from streaming.settings import Mode, Settings
 from streaming.topics import Watcher, projection_of, suspect_key
 
 SILENT = 180.0
@@ -41,7 +44,7 @@ def hand_over(
         publish=job.publish,
         ends=partial(_ends, watcher, names.suspects_topic),
         settled=partial(bookmarks.newest, name),
-        running=_running(job, names, store, bookmarks),
+        running=_running(job.settings, names, store, name),
         waiting=partial(waiting, watcher, names.suspects_topic, partial(bookmarks.newest, name)),
         judged_within=to_seconds(judged_within(job.settings)),
     )
@@ -84,12 +87,46 @@ def waiting(
     return found
 
 
-def _running(job: Job, names: StreamNames, store: Store, bookmarks: Bookmarks) -> Running:
+def names_of(asked: str | None, settings: Settings, family: Family, store: Store) -> StreamNames:
+    """The names of the stream in the mode that is asked for, or else of the one that runs.
+
+    Raises `Misconfigured` if no mode is asked for, and none or both run.
+    """
+
+    def runs(mode: Mode) -> bool:
+        names = StreamNames.of(settings, mode)
+        return _running(settings, names, store, names.bookmarks(family))()
+
+    return StreamNames.of(settings, mode_of(asked, runs))
+
+
+def mode_of(asked: str | None, runs: Callable[[Mode], bool]) -> Mode:
+    """The mode that is asked for, or else the only one whose stream ``runs``."""
+    if asked is not None:
+        return Mode(asked)
+    running = [each for each in Mode if runs(each)]
+    if len(running) != 1:
+        why = "a stream of each mode runs" if running else "no stream runs"
+        modes = " or ".join(f"--mode {each}" for each in Mode)
+        raise Misconfigured(f"{why}: say which one gets what is found, {modes}")
+    return running[0]
+
+
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    """Add ``--mode`` to a command that hands suspects over."""
+    parser.add_argument(
+        "--mode",
+        choices=[each.value for each in Mode],
+        help="of the stream that gets what is found (the one that runs)",
+    )
+
+
+def _running(settings: Settings, names: StreamNames, store: Store, name: str) -> Running:
     if names.mode is Mode.REPAIR:
         lease = CassandraLease(store)
         return lambda: lease.held_by(names.lease) is not None
-    name, silent = names.bookmarks(job.family), max(SILENT, 6 * job.settings.stream.delay)
-    return partial(observes, name, bookmarks, CassandraFailingSlices(store), to_micros(silent))
+    silent, failing = max(SILENT, 6 * settings.stream.delay), CassandraFailingSlices(store)
+    return partial(observes, name, CassandraBookmarks(store), failing, to_micros(silent))
 
 
 def observes(stream: str, bookmarks: Bookmarks, failing: FailingSlices, silent: Micros) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a stream observes that would settle what a command hands over: no lease tells of it."""
+"""Which stream settles what a command hands over, and whether one observes: it has no lease."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 from checkpoints.bookmarks import Bookmark, Offsets
 from checkpoints.clock import now_micros
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import Kind, Slot, Wake, look_again
 from streaming.again.sweep import SweepMark
 from streaming.commands.again.sweep import wait_until_it_counts
-from streaming.commands.wiring.hand_over import observes, waiting
+from streaming.commands.wiring.hand_over import mode_of, observes, waiting
 from streaming.pipeline.failures import SliceFailures
+from streaming.settings import Mode
 from streaming.topics import Record, suspect_record
 from tests.builders.rows import SECOND
 from tests.fakes.checkpoints.memory import MemoryLineage
@@ -149,3 +151,25 @@ def test_a_sweep_begins_when_it_can_make_memory_whole(noted: int | None, waits: 
     wait_until_it_counts(SweepMark(lineage, 20 * SECOND), waited.append)
     assert bool(waited) is waits
     assert all(0 < each <= 20 for each in waited)
+
+
+# --- which stream gets what is found
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_without_a_mode_the_stream_that_runs_gets_it(mode: Mode) -> None:
+    assert mode_of(None, lambda each: each is mode) is mode
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_the_mode_that_is_asked_for_gets_it_whatever_runs(mode: Mode) -> None:
+    assert mode_of(mode.value, lambda each: each is not mode) is mode
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"), [(False, "no stream runs"), (True, "a stream of each mode runs")]
+)
+def test_where_none_or_both_run_a_person_is_asked(*, runs: bool, why: str) -> None:
+    asks = "say which one gets what is found, --mode observe or --mode repair"
+    with pytest.raises(Misconfigured, match=f"^{why}: {asks}$"):
+        mode_of(None, lambda _: runs)
