@@ -40,7 +40,7 @@ from streaming.pipeline.worker import Job
 from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
-from streaming.topics import Watcher
+from streaming.topics import Watcher, own_topics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,23 +87,24 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
         raise Misconfigured("--to-time is not after --from-time: nothing lies between them")
     refuse_without_spark(settings.stream)
     wait = partial(wait_unless, stop)
-    own = open_own(settings)
+    store = open_own(settings).store
     family = settings.families()[0]
     family = bind(family, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
-    names = names_of(arguments.mode, settings, family, own.store)
+    names = names_of(arguments.mode, settings, family, store)
     job = workers.job(settings, family, names.suspects_topic)
-    bookmarks, stream = CassandraBookmarks(own.store), names.bookmarks(family)
+    bookmarks, stream = CassandraBookmarks(store), names.bookmarks(family)
     with closing(Watcher(settings.kafka)) as watcher:
         topics = (settings.kafka.topic_prefix,)
-        wanted = AskedOffsets(watcher, topics, bookmarks, stream).of(arguments)
+        own = frozenset(own_topics(settings.kafka))
+        wanted = AskedOffsets(watcher, topics, bookmarks, stream, own).of(arguments)
         print("\n".join(_asked(wanted)))
         if not wanted.records:
             return int(bool(wanted.gone))
-        sink = hand_over(job, names, own.store, watcher, wait)
+        sink = hand_over(job, names, store, watcher, wait)
         again = _job(arguments, job)
         try:
             with (
-                OwnStream(settings, names, own.store, sink) as beside,
+                OwnStream(settings, names, store, sink) as beside,
                 ShownProgress("events") as progress,
             ):
                 if arguments.settle and not arguments.dry_run:
@@ -161,12 +162,13 @@ def _suspects(found: ReplayResult) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedOffsets:
-    """The offsets of these topics that the command line asks for."""
+    """The offsets of these topics that the command line asks for; ``own`` are not replayed."""
 
     watcher: Watcher
     topics: tuple[str, ...]
     bookmarks: Bookmarks
     stream: str
+    own: frozenset[str]
 
     def of(self, arguments: argparse.Namespace) -> Replayable:
         """The range that Kafka still holds, up to what the stream has settled.
@@ -176,6 +178,11 @@ class AskedOffsets:
         ends = flat(self.watcher.end_offsets(self.topics))
         beginnings = _beginnings(self.watcher, self.topics)
         begin = self._begin(arguments, ends)
+        if not ends:
+            raise Misconfigured(
+                f"topic {', '.join(self.topics)} does not exist: is kafka.topic_prefix that of the"
+                f" agents? If it was deleted, {COMPARE}"
+            )
         newest = self.bookmarks.newest(self.stream)
         settled = ends if newest is None else newest.settled
         last = {place: min(end, settled.get(place, 0)) for place, end in ends.items()}
@@ -196,7 +203,16 @@ class AskedOffsets:
         return _of_places(arguments.from_offset, ends)
 
     def _of_bookmark(self, bookmark: Bookmark, ends: Positions) -> Positions:
-        """The offsets of a bookmark; partitions that were added since begin at 0."""
+        """The offsets of a bookmark; partitions that were added since begin at 0.
+
+        Raises `Misconfigured` if the bookmark is of a topic that is not the one that is read.
+        """
+        others = sorted({topic for topic, _ in bookmark.settled.keys() - ends} - self.own)
+        if others:
+            raise Misconfigured(
+                f"bookmark {bookmark.name} is of {', '.join(others)}: deleted since, or"
+                f" kafka.topic_prefix was another; {COMPARE}. --from-offset replays the rest"
+            )
         anew = other_than(bookmark.ids, self.watcher.ids(self.topics))
         if anew:
             raise Misconfigured(
