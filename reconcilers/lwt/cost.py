@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from reconcilers.lwt.placement import Placement, Range, Reach, exactly
 from reconcilers.lwt.statements import Counts, Gauges, Metric, Table, Work
 
 PAXOS: Table = ("system", "paxos")
@@ -23,19 +25,6 @@ SHARED = {
     "flushed bytes": (Metric.FLUSHED,),
 }
 """By name the kinds of replica work in which `system.paxos` is compared with all tables."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Range:
-    """A number that is known to be between two numbers, both included."""
-
-    low: int
-    high: int
-
-    @property
-    def text(self) -> str:
-        """The range in words; one number if it is known."""
-        return f"{self.low:,}" if self.low == self.high else f"{self.low:,}–{self.high:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +40,51 @@ class Share:
         return self.paxos / self.everything if self.everything else None
 
 
+class Once(NamedTuple):
+    """The operations on one table that came to each phase, each counted once."""
+
+    prepared: Range
+    proposed: Range
+    committed: Range
+
+    @property
+    def unchanged(self) -> Range:
+        """The operations that prepared and changed nothing."""
+        return self.prepared.without(self.committed)
+
+
 @dataclass(frozen=True, slots=True)
 class TableWork:
     """The work on one table in the interval. Operations are counted once, not for each copy."""
 
     table: Table
-    copies: int
     counts: Counts
     gauges: Gauges
+    once: Once
     serial_reads: Range
     refused: Range
     phases_share: float
 
     @property
-    def changed(self) -> int:
+    def rounds(self) -> Range:
+        """The rounds that prepared."""
+        return self.once.prepared
+
+    @property
+    def changed(self) -> Range:
         """The number of lightweight transactions that were applied."""
-        return self._once(Metric.COMMITS)
+        return self.once.committed
 
     @property
-    def unchanged(self) -> int:
+    def unchanged(self) -> Range:
         """The rounds that changed nothing: serial reads, unmet conditions, lost rounds."""
-        return max(0, self._once(Metric.PREPARES) - self.changed)
+        return self.once.unchanged
 
     @property
-    def ordinary_reads(self) -> int:
+    def ordinary_reads(self) -> Range:
         """Reads by key or range, without those that a lightweight transaction makes of its row."""
         asked = self.counts.get(Metric.ASKED_READS, 0) + self.counts.get(Metric.ASKED_SCANS, 0)
-        return max(0, asked - self._once(Metric.PROPOSALS))
+        return exactly(asked).without(self.once.proposed)
 
     @property
     def ordinary_writes(self) -> int:
@@ -87,9 +94,6 @@ class TableWork:
     def mean_ms(self, times: Metric, micros: Metric) -> float | None:
         """The mean time of a phase on a replica, in ms; None if there was none."""
         return mean_ms(self.counts, times, micros)
-
-    def _once(self, metric: Metric) -> int:
-        return round(self.counts.get(metric, 0) / self.copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,34 +123,47 @@ def mean_ms(counts: Counts, times: Metric, micros: Metric) -> float | None:
     return counts.get(micros, 0) / number / 1000 if number else None
 
 
-def cost_of(work: Work, copies: Mapping[str, int], seconds: float) -> Cost:
-    """The report of an interval; ``copies`` is the replication factor by keyspace."""
-    idle = {
-        table: max(0, _phase(counts, Metric.PREPARES) - _phase(counts, Metric.COMMITS))
-        / copies.get(table[0], 1)
-        for table, counts in work.tables.items()
-    }
-    all_idle = sum(idle.values())
+def cost_of(work: Work, placement: Placement, seconds: float) -> Cost:
+    """The report of an interval, with the nodes and copies of the cluster."""
+    tables = [table for table, counts in work.tables.items() if any(counts.values())]
+    once = {table: _phases_once(work, placement, table) for table in tables}
+    idle = {table: each.unchanged for table, each in once.items()}
     phases = sum(_phases(counts) for counts in work.tables.values())
-    tables = (
+    found = (
         TableWork(
             table=table,
-            copies=copies.get(table[0], 1),
-            counts=counts,
+            counts=work.tables[table],
             gauges=work.gauges.get(table, Gauges()),
-            serial_reads=_range(idle[table], all_idle, _phase(work.whole, Metric.CAS_READS)),
-            refused=_range(idle[table], all_idle, _phase(work.whole, Metric.REFUSED)),
-            phases_share=_phases(counts) / phases if phases else 0.0,
+            once=once[table],
+            serial_reads=_range(table, idle, work, Metric.CAS_READS),
+            refused=_range(table, idle, work, Metric.REFUSED),
+            phases_share=_phases(work.tables[table]) / phases if phases else 0.0,
         )
-        for table, counts in work.tables.items()
-        if any(counts.values())
+        for table in tables
     )
     return Cost(
         seconds=seconds,
         work=work,
-        tables=tuple(sorted(tables, key=lambda each: (-_phases(each.counts), each.table))),
+        tables=tuple(sorted(found, key=lambda each: (-_phases(each.counts), each.table))),
         shares={name: _share(work, metrics) for name, metrics in SHARED.items()},
     )
+
+
+def _phases_once(work: Work, placement: Placement, table: Table) -> Once:
+    """The operations on a table by phase."""
+
+    def once(metric: Metric, reach: Reach) -> Range:
+        counted = {
+            node: tables.get(table, {}).get(metric, 0)
+            for node, tables in work.by_node.items()
+            if node in work.told_lwt
+        }
+        return placement.operations(table[0], counted, reach)
+
+    changed = once(Metric.COMMITS, Reach.ALL)
+    rounds = once(Metric.PREPARES, placement.prepares)
+    rounds = Range(max(rounds.low, changed.low), max(rounds.high, changed.high))
+    return Once(rounds, once(Metric.PROPOSALS, placement.prepares), changed)
 
 
 def sentence(cost: Cost, keyspace: str) -> str:
@@ -195,14 +212,15 @@ def _share(work: Work, metrics: tuple[Metric, ...]) -> Share:
     )
 
 
-def _range(own: float, everybodys: float, number: int) -> Range:
-    """The range of one table's part in a number known for all: other tables had the rest."""
-    high = min(round(own), number)
-    return Range(min(max(0, number - round(everybodys - own)), high), high)
+def _range(table: Table, idle: Mapping[Table, Range], work: Work, metric: Metric) -> Range:
+    """The range of one table's part in a number of all tables: other tables had the rest.
 
-
-def _phase(counts: Counts, metric: Metric) -> int:
-    return counts.get(metric, 0)
+    Clients' requests to nodes that did not report are not in that number.
+    """
+    number = work.whole.get(metric, 0)
+    others = sum(each.high for name, each in idle.items() if name != table)
+    high = idle[table].high if work.told_lwt != work.nodes else min(idle[table].high, number)
+    return Range(min(max(0, number - others), high), high)
 
 
 def _phases(counts: Counts) -> int:

@@ -133,7 +133,7 @@ class Work:
     """The work of one or several nodes between two snapshots.
 
     ``told_lwt`` are the nodes that reported lightweight transactions; ``ever`` are the tables that
-    had any since a node's start.
+    had any since a node's start. ``by_node`` has what ``tables`` has, for each node.
     """
 
     nodes: frozenset[str]
@@ -142,6 +142,7 @@ class Work:
     whole: Counts
     gauges: Mapping[Table, Gauges]
     ever: frozenset[Table]
+    by_node: Mapping[str, Mapping[Table, Counts]]
     gaps: tuple[str, ...] = ()
 
 
@@ -173,6 +174,7 @@ def between(before: NodeSnapshot, after: NodeSnapshot) -> Work:
         whole=_grown({} if again else before.whole, after.whole) if told else {},
         gauges=after.gauges,
         ever=frozenset(t for t, counts in after.tables.items() if counts.get(Metric.PREPARES)),
+        by_node={after.node: tables},
         gaps=tuple(dict.fromkeys(gaps)),
     )
 
@@ -196,6 +198,7 @@ def together(works: Iterable[Work], gaps: Iterable[str] = ()) -> Work:
         whole=whole,
         gauges=gauges,
         ever=frozenset(table for work in several for table in work.ever),
+        by_node={node: tables for work in several for node, tables in work.by_node.items()},
         gaps=tuple(dict.fromkeys([*gaps, *(gap for work in several for gap in work.gaps)])),
     )
 

@@ -15,6 +15,7 @@ from cassandra.cluster import Session
 from cassandra.pool import Host
 
 from checkpoints.cassandra.driver_errors import translated
+from reconcilers.lwt.placement import ANYWHERE
 from reconcilers.lwt.statements import Compaction, Counts, Metric, Table
 from reconcilers.words.errors import Refused, Unreachable
 from streaming.settings import CassandraSettings
@@ -58,12 +59,18 @@ class NodeMetrics:
         """The tables of a keyspace; none if it does not exist."""
         return frozenset(schema_of(self._session, keyspace))
 
-    def copies(self) -> dict[str, int]:
-        """By keyspace how many copies of each row it has, in all data centres."""
+    def centres(self) -> dict[str, str]:
+        """The data centre of each node, by address."""
+        hosts = self._session.cluster.metadata.all_hosts()
+        return {host.address: str(host.datacenter) for host in hosts}
+
+    def copies(self) -> dict[str, dict[str, int]]:
+        """By keyspace how many copies of each row it has in each data centre."""
         query = "SELECT keyspace_name, replication FROM system_schema.keyspaces"
         with translated("reading how keyspaces are replicated"):
             rows = list(self._session.execute(query))
-        return {row["keyspace_name"]: sum(copies(row["replication"]).values()) or 1 for row in rows}
+        told = {row["keyspace_name"]: copies(row["replication"]) for row in rows}
+        return {name: copies or {ANYWHERE: 1} for name, copies in told.items()}
 
     def addresses(self) -> dict[str, str]:
         """The nodes' addresses by host id."""

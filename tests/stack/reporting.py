@@ -11,7 +11,7 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
 from reconcilers.lwt.cost import Cost, TableWork, cost_of
-from streaming.commands.lwt.report import Beans, Reader, asking, measured
+from streaming.commands.lwt.report import Beans, Reader, asking, measured, placement_of
 from streaming.settings import CassandraSettings
 from streaming.tables.node_metrics import node_metrics
 from tests.sessions import create_keyspace
@@ -32,7 +32,8 @@ def reporting(settings: CassandraSettings, places: tuple[str, ...] = ()) -> Iter
             began = time.monotonic()
             work()
             seconds = time.monotonic() - began
-            return cost_of(measured(before, reader.snapshots()), metrics.copies(), seconds)
+            found = measured(before, reader.snapshots())
+            return cost_of(found, placement_of(metrics, settings), seconds)
 
         yield report
 

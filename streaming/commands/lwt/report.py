@@ -12,6 +12,7 @@ from functools import partial
 
 from checkpoints.clock import to_seconds
 from reconcilers.lwt.cost import Cost, cost_of
+from reconcilers.lwt.placement import Placement, Reach
 from reconcilers.lwt.statements import Gauges, NodeSnapshot, Work, between, together
 from reconcilers.words.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
 from streaming.commands.arguments.times import duration_of
@@ -66,7 +67,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
             time.sleep(to_seconds(arguments.interval))
             try:
                 after = _snapshots(reader, settings)
-                cost = _cost(before, after, metrics.copies())
+                cost = _cost(before, after, placement_of(metrics, cassandra))
             except Retryable as failed:
                 if not arguments.watch:
                     raise
@@ -93,8 +94,15 @@ def _snapshots(reader: Reader, settings: Settings) -> Snapshots:
     return Snapshots(time.monotonic(), nodes, suspects_confirmed(settings.metrics))
 
 
-def _cost(before: Snapshots, after: Snapshots, copies: Mapping[str, int]) -> Cost:
-    cost = cost_of(measured(before.nodes, after.nodes), copies, after.at - before.at)
+def placement_of(metrics: NodeMetrics, settings: CassandraSettings) -> Placement:
+    """The nodes and copies, and the reach of prepares: that of a level that was set, as James's."""
+    reach = Reach.ONE if settings.serial_consistency == "LOCAL_SERIAL" else Reach.ALL
+    prepares = reach if settings.levels_are_set else Reach.UNKNOWN
+    return Placement(metrics.centres(), metrics.copies(), prepares)
+
+
+def _cost(before: Snapshots, after: Snapshots, placement: Placement) -> Cost:
+    cost = cost_of(measured(before.nodes, after.nodes), placement, after.at - before.at)
     return replace(cost, confirmed=newly_confirmed(before.confirmed, after.confirmed))
 
 

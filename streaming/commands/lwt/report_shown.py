@@ -9,6 +9,7 @@ from typing import Any
 
 from reconcilers.declared.families import FAMILIES
 from reconcilers.lwt.cost import PAXOS, Cost, TableWork, mean_ms, sentence
+from reconcilers.lwt.placement import Range
 from reconcilers.lwt.statements import Metric, Table
 from reconcilers.words.model import NEVER_WRITTEN
 
@@ -128,8 +129,8 @@ def _rows(cost: Cost, shown: Shown) -> Iterator[tuple[str, ...]]:
         table = each.table[1] if each.table[0] == shown.keyspace else ""
         mark = " (truth)" if table in TRUTHS else ""
         lwt = (
-            f"{each.changed + each.unchanged:,}",
-            f"{each.changed:,}",
+            each.rounds.text,
+            each.changed.text,
             each.serial_reads.text,
             each.refused.text,
             _ms(each.mean_ms(Metric.PREPARES, Metric.PREPARE_MICROS)),
@@ -140,7 +141,7 @@ def _rows(cost: Cost, shown: Shown) -> Iterator[tuple[str, ...]]:
         yield (
             f"{shown.name(each.table)}{mark}",
             *(lwt if known else ("?",) * len(lwt)),
-            f"{each.ordinary_reads:,}",
+            each.ordinary_reads.text,
             _ms(each.gauges.read_p99),
             f"{each.ordinary_writes:,}",
             _ms(each.gauges.write_p99),
@@ -177,15 +178,18 @@ def _ms(number: float | None) -> str:
     return "-" if number is None else f"{number:.2f}"
 
 
+def _ends(each: Range) -> list[int]:
+    return [each.low, each.high]
+
+
 def _table_json(each: TableWork) -> dict[str, Any]:
     return {
         **{metric.value: number for metric, number in each.counts.items()},
-        "copies": each.copies,
-        "applied": each.changed,
-        "unchanged": each.unchanged,
-        "serial_reads": [each.serial_reads.low, each.serial_reads.high],
-        "refused_between": [each.refused.low, each.refused.high],
-        "ordinary_reads": each.ordinary_reads,
+        "applied": _ends(each.changed),
+        "unchanged": _ends(each.unchanged),
+        "serial_reads": _ends(each.serial_reads),
+        "refused_between": _ends(each.refused),
+        "ordinary_reads": _ends(each.ordinary_reads),
         "ordinary_writes": each.ordinary_writes,
         "read_p99_ms": each.gauges.read_p99,
         "write_p99_ms": each.gauges.write_p99,

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.lwt.cost import PAXOS, Cost, Range, cost_of, sentence
+from reconcilers.lwt.cost import PAXOS, Cost, cost_of, sentence
+from reconcilers.lwt.placement import Placement, Range, exactly
 from reconcilers.lwt.statements import (
     BY_JMX,
     Compaction,
@@ -38,11 +39,12 @@ def phases(prepares: int, commits: int = 0) -> Counts:
     return {Metric.PREPARES: prepares, Metric.PROPOSALS: prepares, Metric.COMMITS: commits}
 
 
-def cost(
-    tables: Mapping[Table, Counts], whole: Counts = JMX, copies: Mapping[str, int] | None = None
-) -> Cost:
+ONE_NODE = Placement({"n1": "dc1"}, {})
+
+
+def cost(tables: Mapping[Table, Counts], whole: Counts = JMX) -> Cost:
     work = between(snapshot({}), snapshot(tables, {**JMX, **whole}))
-    return cost_of(work, copies or {}, 60.0)
+    return cost_of(work, ONE_NODE, 60.0)
 
 
 # --- what lies between two snapshots
@@ -147,9 +149,9 @@ def test_one_table_alone_has_exact_numbers() -> None:
     whole = {Metric.CAS_READS: 5, Metric.CAS_WRITES: 10, Metric.REFUSED: 3}
     asked = {Metric.ASKED_READS: 15 + 8, Metric.ASKED_WRITES: 4}
     (mail,) = cost({MAIL: {**phases(15, 7), **asked}}, whole).tables
-    assert (mail.changed, mail.unchanged) == (7, 8)
+    assert (mail.changed, mail.unchanged) == (exactly(7), exactly(8))
     assert (mail.serial_reads, mail.refused) == (Range(5, 5), Range(3, 3))
-    assert (mail.ordinary_reads, mail.ordinary_writes) == (8, 4)
+    assert (mail.ordinary_reads, mail.ordinary_writes) == (exactly(8), 4)
     assert mail.serial_reads.text == "5"
 
 
@@ -167,17 +169,26 @@ def test_a_range_holds_what_happened(
 ) -> None:
     """By table: serial reads, refusals, changes, and rounds that were lost to others."""
     tables = {
-        ("james", f"t{n}"): phases((reads + refused + changed + lost) * copies, changed * copies)
+        ("james", f"t{n}"): phases(reads + refused + changed + lost, changed)
         for n, (reads, refused, changed, lost) in enumerate(happened)
     }
     whole = {
         Metric.CAS_READS: sum(each[0] for each in happened),
         Metric.REFUSED: sum(each[1] for each in happened),
     }
-    for each in cost(tables, whole, {"james": copies}).tables:
+    nodes = [f"n{number}" for number in range(copies)]
+    works = [
+        between(
+            snapshot({}, node=node),
+            snapshot(tables, {**JMX, **(whole if node == "n0" else {})}, node=node),
+        )
+        for node in nodes
+    ]
+    placement = Placement(dict.fromkeys(nodes, "dc1"), {"james": {"dc1": copies}})
+    for each in cost_of(together(works), placement, 60.0).tables:
         reads, refused, changed, lost = happened[int(each.table[1][1:])]
-        assert each.changed == changed
-        assert each.unchanged == reads + refused + lost
+        assert each.changed == exactly(changed)
+        assert each.unchanged == exactly(reads + refused + lost)
         assert each.serial_reads.low <= reads <= each.serial_reads.high
         assert each.refused.low <= refused <= each.refused.high
 
@@ -208,7 +219,7 @@ def test_without_any_the_sentence_says_so() -> None:
 
 def test_without_jmx_the_sentence_tells_the_share_and_what_is_missing() -> None:
     work = between(snapshot({}, {}), snapshot({PAXOS: {Metric.WRITES: 1}, MAIL: {}}, {}))
-    told = sentence(cost_of(work, {}, 60.0), "james")
+    told = sentence(cost_of(work, ONE_NODE, 60.0), "james")
     assert told.startswith("system.paxos took 100% of this cluster's writes in 60 s")
     assert told.endswith("by which tables is not known, for no node was asked over JMX.")
 
@@ -217,4 +228,4 @@ def test_where_only_some_nodes_told_the_sentence_says_how_many() -> None:
     one = between(snapshot({}), snapshot({MAIL: phases(2, 1), PAXOS: {Metric.WRITES: 1}}))
     other = between(snapshot({}, {}, node="n2"), snapshot({}, {}, node="n2"))
     work: Work = together([one, other])
-    assert sentence(cost_of(work, {}, 1.0), "james").endswith(", as told by 1 of 2 nodes.")
+    assert sentence(cost_of(work, ONE_NODE, 1.0), "james").endswith(", as told by 1 of 2 nodes.")

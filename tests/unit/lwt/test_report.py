@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from reconcilers.lwt.cost import PAXOS, cost_of
+from reconcilers.lwt.placement import Placement
 from reconcilers.lwt.statements import Counts, Gauges, Metric, NodeSnapshot, Table
 from reconcilers.words.errors import Unreachable
 from streaming import app
@@ -24,6 +25,7 @@ from streaming.tables.node_metrics import NodeCounts
 MAIL: Table = ("james", "imapuidtable")
 LEASE: Table = ("reconciler", "lease")
 OTHER: Table = ("elsewhere", "t")
+ONE_NODE = Placement({"n1": "dc1"}, {})
 SHOWN = Shown("james", frozenset({"imapuidtable", "modseq", "x"}), "reconciler", "v1")
 NOTHING = dict.fromkeys(
     (
@@ -64,7 +66,7 @@ def node(
 def shown_lines() -> list[str]:
     whole = {**NOTHING, Metric.CAS_READS: 6, Metric.CAS_WRITES: 34, Metric.REFUSED: 4}
     work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE, whole)})
-    return list(as_text(cost_of(work, {}, 60.0), SHOWN))
+    return list(as_text(cost_of(work, ONE_NODE, 60.0), SHOWN))
 
 
 def test_a_line_a_table_with_what_is_known_of_it() -> None:
@@ -86,9 +88,9 @@ def test_truths_are_listed_by_whether_they_have_any() -> None:
 
 def test_json_has_the_same_and_the_replicas_counts() -> None:
     work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE)})
-    told = json.loads(as_json(cost_of(work, {}, 60.0), SHOWN))
+    told = json.loads(as_json(cost_of(work, ONE_NODE, 60.0), SHOWN))
     assert told["tables"]["james.imapuidtable"]["prepares"] == 30
-    assert told["tables"]["james.imapuidtable"]["applied"] == 20
+    assert told["tables"]["james.imapuidtable"]["applied"] == [20, 20]
     assert told["paxos"]["writes"] == {"paxos": 100, "all": 100, "share": 1.0}
     assert told["sentence"] == shown_lines()[-1]
 
@@ -234,7 +236,7 @@ def test_a_stream_that_began_anew_counts_from_then_on(
 
 def test_it_is_shown_what_our_own_stream_confirmed() -> None:
     work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE)})
-    cost = replace(cost_of(work, {}, 60.0), confirmed=1200)
+    cost = replace(cost_of(work, ONE_NODE, 60.0), confirmed=1200)
     assert "our own stream: 1,200 suspects confirmed, mostly one serial read each" in as_text(
         cost, SHOWN
     )
