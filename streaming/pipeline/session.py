@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread, main_thread
+from threading import Lock, current_thread, main_thread
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -22,6 +22,10 @@ DEEP_STACKS = "-Xss16m"
 recurses for each character. A shallow stack overflows, and a clean stop looks like a crash."""
 
 
+ONE_STARTS = Lock()
+"""A sweep or replay with a stream of its own needs a session in two threads at once."""
+
+
 def spark_session(settings: StreamSettings) -> SparkSession:
     """A session with the Kafka connector; the one of this process, if it has one.
 
@@ -29,9 +33,10 @@ def spark_session(settings: StreamSettings) -> SparkSession:
     if the JVM does not start.
     """
     conf = _conf(settings)
-    if SparkContext._active_spark_context is None:  # noqa: SLF001 (there is no public way to ask)
-        with _signals_kept():
-            SparkContext(conf=conf, gateway=launch_jvm(conf))
+    with ONE_STARTS:
+        if SparkContext._active_spark_context is None:  # noqa: SLF001 (no public way to ask)
+            with _signals_kept():
+                SparkContext(conf=conf, gateway=launch_jvm(conf))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
