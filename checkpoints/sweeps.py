@@ -9,7 +9,7 @@ from typing import Protocol
 from reconcilers.words.model import Micros
 
 RangeKey = tuple[str, int]
-"""A table, and the number of one of its token ranges."""
+"""A table, and the number of a token range, the first of adjacent ones."""
 AHEAD = ", ahead"
 """The suffix of a table's name that marks the start of reading ahead, which is no range."""
 
@@ -34,10 +34,11 @@ class SweepRecord:
 
 @dataclass(frozen=True, slots=True)
 class SweptRange:
-    """The numbers of rows and suspects in one range."""
+    """The numbers of rows and suspects in so many adjacent ``ranges``."""
 
     rows: int
     suspects: int
+    ranges: int = 1
 
 
 class Sweeps(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any
 
 from checkpoints.cassandra.store import Store
@@ -30,11 +31,11 @@ class CassandraSweeps:
             "UPDATE $ks.sweeps SET ended_at = ?, outcome = ? WHERE scope = ? AND began_at = ?"
         )
         self._range = store.prepare(
-            "INSERT INTO $ks.swept_ranges (scope, began_at, table_name, number, rows, suspects)"
-            " VALUES (?, ?, ?, ?, ?, ?)"
+            "INSERT INTO $ks.swept_ranges (scope, began_at, table_name, number, rows, suspects,"
+            " ranges) VALUES (?, ?, ?, ?, ?, ?, ?)"
         )
         self._ranges = store.prepare(
-            "SELECT table_name, number, rows, suspects FROM $ks.swept_ranges"
+            "SELECT table_name, number, rows, suspects, ranges FROM $ks.swept_ranges"
             " WHERE scope = ? AND began_at = ?"
         )
         self._forget = store.prepare(
@@ -52,9 +53,9 @@ class CassandraSweeps:
         return tuple(_record(*row) for row in rows)
 
     def swept(self, sweep: SweepRecord, ranges: Mapping[RangeKey, SweptRange]) -> None:
-        """Write a row for each range."""
+        """Write a row for each of the adjacent ranges that were read together."""
         requests = (
-            (self._range, (self._scope, sweep.began_at, *place, each.rows, each.suspects))
+            (self._range, (self._scope, sweep.began_at, *place, *astuple(each)))
             for place, each in ranges.items()
         )
         self._store.run("recording swept ranges", requests)
@@ -63,8 +64,8 @@ class CassandraSweeps:
         """The finished ranges of a sweep, from one partition."""
         doing, sweep_key = "reading swept ranges", (self._scope, sweep.began_at)
         return {
-            (table, number): SweptRange(rows, suspects)
-            for table, number, rows, suspects in self._store.rows(doing, self._ranges, *sweep_key)
+            (table, number): SweptRange(*counts)
+            for table, number, *counts in self._store.rows(doing, self._ranges, *sweep_key)
         }
 
     def truth_swept(self, sweep: SweepRecord, at: Micros) -> None:

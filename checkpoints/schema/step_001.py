@@ -258,7 +258,7 @@ CREATE TABLE IF NOT EXISTS $ks.sweeps (
     PRIMARY KEY (scope, began_at)
 ) WITH CLUSTERING ORDER BY (began_at DESC);
 
--- Deleted when the sweep has ended.
+-- number: the first of so many adjacent ranges. Deleted when the sweep has ended.
 CREATE TABLE IF NOT EXISTS $ks.swept_ranges (
     scope text,
     began_at bigint,
@@ -266,6 +266,7 @@ CREATE TABLE IF NOT EXISTS $ks.swept_ranges (
     number int,
     rows bigint,
     suspects bigint,
+    ranges int,
     PRIMARY KEY ((scope, began_at), table_name, number)
 );
 
@@ -290,10 +291,9 @@ CREATE TABLE IF NOT EXISTS $ks.lost_rows (
 
 -- Which live stream may repair. Written by lightweight transactions.
 CREATE TABLE IF NOT EXISTS $ks.lease (
-    name text,
+    name text PRIMARY KEY,
     holder text,
-    host text,
-    PRIMARY KEY (name)
+    host text
 );
 """
 

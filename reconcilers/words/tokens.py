@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 FIRST, LAST = -(2**63), 2**63 - 1
 """The ends of the ring. No row has the lowest token, which Cassandra reserves."""
@@ -24,12 +23,15 @@ class TokenRange:
         return TokenRange(self.after, middle), TokenRange(middle, self.until)
 
 
-def token_ranges(count: int) -> tuple[TokenRange, ...]:
-    """The whole ring as ``count`` ranges of equal length."""
-    ends = [FIRST + (LAST - FIRST) * number // count for number in range(count + 1)]
-    return tuple(TokenRange(*each) for each in pairwise(ends))
+def tokens_of(ranges: range, count: int) -> TokenRange:
+    """The tokens of adjacent ranges, of ``count`` ranges of equal length from 0."""
+    return TokenRange(_end(ranges.start, count), _end(ranges.stop, count))
 
 
 def range_of(token: int, count: int) -> int:
     """The number of the range that contains a token, of ``count`` ranges from 0."""
     return max(0, -(-(token - FIRST) * count // (LAST - FIRST)) - 1)
+
+
+def _end(number: int, count: int) -> int:
+    return FIRST + (LAST - FIRST) * number // count

@@ -13,6 +13,7 @@ import marshal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -52,16 +53,41 @@ class KeptFingerprints:
         except OSError as failed:
             log.warning("the sweep of the listing takes longer: %s", failed)
 
-    def of(self, number: int) -> Fingerprints:
-        """The fingerprints of a range of tokens, sorted; empty if its file cannot be read."""
+    def of(self, numbers: range) -> Fingerprints:
+        """The fingerprints of some ranges of tokens, sorted; none where a file cannot be read."""
+        return np.sort(np.frombuffer(b"".join(map(self._noted, numbers)), np.uint64))
+
+    def _noted(self, number: int) -> bytes:
         try:
             found = self._file(number).read_bytes()
         except OSError:
-            found = b""
-        return np.sort(np.frombuffer(found[: len(found) // BYTES * BYTES], np.uint64))
+            return b""
+        return found[: len(found) // BYTES * BYTES]
 
     def _file(self, number: int) -> Path:
         return self.folder / str(number)
+
+
+class RowFingerprints:
+    """`KeptFingerprints` for rows in the order of their tokens; the last ranges read are cached."""
+
+    def __init__(self, kept: KeptFingerprints, token: Callable[[RawCell], int]) -> None:
+        self._kept, self._token = kept, token
+        self._of = lru_cache(maxsize=1)(kept.of)
+
+    def note(self, rows: Iterable[RawRow]) -> None:
+        """Add rows, to be looked up by the token of their first cell."""
+        self._kept.note(rows, self._token)
+
+    def around(self, rows: Sequence[RawRow], partition: int) -> Fingerprints:
+        """The fingerprints from the range of the first row to that of the last, sorted.
+
+        A row's cell at ``partition`` has its token.
+        """
+        first, last = (
+            range_of(self._token(row[partition]), self._kept.ranges) for row in (rows[0], rows[-1])
+        )
+        return self._of(range(first, last + 1))
 
 
 def are_among(rows: Sequence[RawRow], known: Fingerprints) -> list[bool]:

@@ -23,7 +23,8 @@ def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
         if since is not None:
             before = f"every row was last compared after {iso(since)}"
         return told if since == newest.began_at else f"{told}; {before}"
-    done = sum(not table.endswith(AHEAD) for table, _ in sweeps.ranges(newest))
+    read = sweeps.ranges(newest).items()
+    done = sum(each.ranges for (table, _), each in read if not table.endswith(AHEAD))
     others = "were never compared" if since is None else f"were last compared after {iso(since)}"
     return (
         f"a sweep of {iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"

@@ -11,7 +11,7 @@ from prometheus_client import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from streaming.again.sweep import SweepProgress
+from streaming.again.rounds import SweepProgress
 
 log = logging.getLogger("reconciler")
 
@@ -63,7 +63,7 @@ class TableProgress:
 
 @dataclass(frozen=True, slots=True)
 class CountedProgress:
-    """`streaming.again.sweep.SweepProgress` that also counts the rows that are compared."""
+    """`streaming.again.rounds.SweepProgress` that also counts the rows that are compared."""
 
     shown: SweepProgress
     rows: Counter
@@ -83,7 +83,7 @@ class CountedProgress:
 
 
 class ShownProgress:
-    """`streaming.again.sweep.SweepProgress` for a person (a context manager)."""
+    """`streaming.again.rounds.SweepProgress` for a person (a context manager)."""
 
     def __init__(self, unit: str = "rows") -> None:
         self._unit = unit
@@ -137,7 +137,7 @@ class ShownProgress:
 
 
 class LoggedProgress:
-    """`streaming.again.sweep.SweepProgress` in the log of a stream."""
+    """`streaming.again.rounds.SweepProgress` in the log of a stream."""
 
     def __init__(self) -> None:
         self._table = TableProgress()

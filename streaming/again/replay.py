@@ -24,7 +24,7 @@ from checkpoints.bookmarks import OffsetRanges, Place, Positions
 from reconcilers.words.errors import Refused, Retryable, SparkDied, Unreachable
 from reconcilers.words.model import Kind, Suspect, Wake
 from streaming.again.dry import without_writes
-from streaming.again.sweep import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
+from streaming.again.rounds import GIVES_UP_AFTER, LONGEST_WAIT, SweepProgress
 from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.slices import Closed, Slice, slices
 from streaming.pipeline.spark_errors import OURS, cause_of, is_of_a_record, spark_there

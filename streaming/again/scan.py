@@ -19,9 +19,8 @@ order of its own, so other tables are read row by row, unless a fingerprint make
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import compress, groupby
 
@@ -31,10 +30,11 @@ from reconcilers.declared.raw import RawRow, RawShape, decoder
 from reconcilers.rows import glance
 from reconcilers.rows.memory import believed_since
 from reconcilers.words.errors import ReadFailed, Retryable
-from reconcilers.words.model import KeyValue, Kind, Micros, Suspect, Wake
+from reconcilers.words.model import KeyValue, Micros, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
-from streaming.again.fingerprints import Fingerprints, KeptFingerprints, are_among
-from streaming.again.past import LeftRows, PastRows, SiftedRows
+from streaming.again.fingerprints import Fingerprints, KeptFingerprints, RowFingerprints, are_among
+from streaming.again.past import PastRows
+from streaming.again.pieces import Piece, PieceEnd, SweptPiece
 from streaming.pipeline.worker import BatchLook, Job, look_at, mark_counted
 from streaming.steps.ports import RawScans
 
@@ -42,59 +42,6 @@ log = logging.getLogger("reconciler")
 
 ROWS_AT_ONCE = 10_000
 """Rows of the truth compared at once; all rows of a message stay together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some tokens of one table: the unit in which a sweep resumes after a crash.
-
-    ``ahead``: only fingerprints are made. ``at`` is when the driver sent it (µs, by its clock):
-    rows that are left are recorded as seen then.
-    """
-
-    table: str
-    number: int
-    tokens: TokenRange
-    ahead: bool = False
-    at: Micros = 0
-
-
-@dataclass(slots=True)
-class SweptPiece:
-    """What a worker found in a piece.
-
-    ``unread`` are tokens that the server fails to read, and why. ``failed`` is why the whole piece
-    does not count: a server did not answer. ``left`` are undecided rows of the past, by reason.
-    ``covered`` counts suspects whose reason a person has accepted, ``told`` rows whose own finding
-    already says the same.
-    """
-
-    piece: Piece
-    rows: int = 0
-    suspects: list[Suspect] = field(default_factory=list)
-    left: dict[Kind, LeftRows] = field(default_factory=dict)
-    covered: Counter[Kind] = field(default_factory=Counter)
-    told: int = 0
-    unread: list[tuple[TokenRange, str]] = field(default_factory=list)
-    failed: str | None = None
-
-    def take(self, sifted: SiftedRows) -> None:
-        """Add some sifted rows."""
-        self.suspects += sifted.handed_over
-        self.covered += sifted.covered
-        self.told += sifted.told
-        for reason, some in sifted.left.items():
-            self.left.setdefault(reason, LeftRows(some.most)).merge(some)
-
-    @property
-    def differ(self) -> int:
-        """How many rows differ."""
-        return len(self.suspects) + self.told + sum(each.rows for each in self.left.values())
-
-    @property
-    def unreadable(self) -> list[Suspect]:
-        """The suspects that could not be looked at."""
-        return [each for each in self.suspects if each.unreadable is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +87,8 @@ class Scanner:
         mine = job.connections().glance
         assert mine is not None, "a family that cannot be glanced at is not swept"
         self._job, self._glance = job, mine
-        self._expected, self._right = scanning.expected, scanning.compared
+        self._expected = RowFingerprints(scanning.expected, self._scans.token)
+        self._right = RowFingerprints(scanning.compared, self._scans.token)
         self._key = [decoder(column) for column in job.family.key]
         self._source = decoder(job.family.truth.source)
 
@@ -150,16 +98,14 @@ class Scanner:
         Raises `Retryable`. If the last token alone, which most likely has no row, cannot be read
         either, the table or the server fails: that is raised, too.
         """
-        table, number, family = found.piece.table, found.piece.number, self._job.family
-        unknown: Callable[[list[RawRow]], list[RawRow]] = list
-        if table == family.truth.table:
-            unknown = partial(self._not_as_expected, self._expected.of(number))
-        elif table == family.listing.table:
-            unknown = partial(self._not_compared, self._right.of(number))
+        table, end = found.piece.table, self._end(found)
         try:
-            for rows in self._together(table, self._scans.pages(table, tokens)):
+            for rows in self._together(
+                table, end.pages(self._scans.pages(table, tokens, found.piece.most))
+            ):
                 found.rows += len(rows)
-                found.take(self._past.sift(self._compared(table, unknown(rows)), found.piece.at))
+                differing = self._compared(table, self._unknown(table, rows))
+                found.take(self._past.sift(differing, found.piece.at))
         except ReadFailed as failed:
             if tokens == found.piece.tokens:
                 self._read_nothing(table, tokens)
@@ -168,20 +114,34 @@ class Scanner:
                 found.unread.append((tokens, str(failed)))
                 return
             for half in halves:
-                self.sweep(half, found)
+                if half.after < found.piece.tokens.until:
+                    self.sweep(half, found)
 
     def read_ahead(self, found: SweptPiece) -> None:
-        """Make fingerprints from a piece of the listing, up to a page that cannot be read."""
+        """Make fingerprints from a piece of the listing.
+
+        If a page cannot be read, the piece ends with the range of the last row before it.
+        """
+        piece, end, last = found.piece, self._end(found), found.piece.numbers.start
         try:
-            for rows in self._scans.pages(found.piece.table, found.piece.tokens):
+            for rows in end.pages(self._scans.pages(piece.table, piece.tokens, piece.most)):
                 found.rows += len(rows)
+                last = end.range_of(rows[-1]) if rows else last
                 expected = self._glance.of_listing(rows, self._believed_since())
-                self._expected.note(expected, self._scans.token)
+                self._expected.note(expected)
         except ReadFailed as failed:
+            found.end_before(last + 1)
             log.info("the sweep of the truth takes longer: %s", failed)
 
+    def _end(self, found: SweptPiece) -> PieceEnd:
+        return PieceEnd(found, self._scans.token, self._partition(found.piece.table))
+
+    def _partition(self, table: str) -> int:
+        """The position of the partition key in a row of a table."""
+        return self._glance.shape.source[0] if table == self._job.family.truth.table else 0
+
     def _read_nothing(self, table: str, tokens: TokenRange) -> None:
-        for _page in self._scans.pages(table, TokenRange(tokens.until - 1, tokens.until)):
+        for _page in self._scans.pages(table, TokenRange(tokens.until - 1, tokens.until), 1):
             pass
 
     def _together(self, table: str, pages: Iterable[Sequence[RawRow]]) -> Iterator[list[RawRow]]:
@@ -200,6 +160,8 @@ class Scanner:
         yield rows
 
     def _compared(self, table: str, rows: Sequence[RawRow]) -> Sequence[Suspect]:
+        if not rows:
+            return ()
         job = self._job
         source = _place_of_source(job.family, self._glance.shape, table)
         width = len(self._key)
@@ -222,6 +184,15 @@ class Scanner:
         delay = to_micros(self._job.settings.stream.delay)
         return believed_since(self._job.connections().lineage.watching(), delay)
 
+    def _unknown(self, table: str, rows: list[RawRow]) -> list[RawRow]:
+        """The rows that must still be compared; in the listing all their chunks are marked."""
+        family, partition = self._job.family, self._partition(table)
+        if rows and table == family.truth.table:
+            return self._not_as_expected(self._expected.around(rows, partition), rows)
+        if rows and table == family.listing.table:
+            return self._not_compared(self._right.around(rows, partition), rows)
+        return rows
+
     def _not_as_expected(self, known: Fingerprints, rows: list[RawRow]) -> list[RawRow]:
         """The rows of the truth that must still be compared."""
         if not len(known):
@@ -233,7 +204,7 @@ class Scanner:
         return [row for row in rows if row not in right]
 
     def _note_compared(self, truths: Iterable[RawRow]) -> None:
-        self._right.note(map(self._glance.shape.listed, truths), self._scans.token)
+        self._right.note(map(self._glance.shape.listed, truths))
 
     def _not_compared(self, known: Fingerprints, rows: list[RawRow]) -> list[RawRow]:
         """The rows of the listing that must still be compared; chunks of all are marked."""

@@ -24,7 +24,7 @@ from reconcilers.declared.family import Family
 from reconcilers.sweep.systematic import EXAMPLES, Extent, Fate, Pattern, Spread, fate, patterns_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from streaming.again.past import LeftRows
-from streaming.again.scan import SweptPiece
+from streaming.again.pieces import SweptPiece
 from streaming.again.together import PastTogether, Systematic
 
 
@@ -46,12 +46,16 @@ class SuspectSink(Protocol):
 
 @dataclass(slots=True)
 class TableCount:
-    """How many rows of one table were compared, and in how many each pattern was found."""
+    """How many rows of one table were compared, and in how many each pattern was found.
+
+    ``waiting`` are its pieces that are not done.
+    """
 
     rows: int = 0
     found: Counter[Pattern] = field(default_factory=Counter)
     examples: dict[Pattern, list[Slot]] = field(default_factory=lambda: defaultdict(list))
     left: dict[Kind, LeftRows] = field(default_factory=dict)
+    waiting: Sequence[WaitingPiece] = ()
 
     def add(self, family: Family, piece: SweptPiece) -> None:
         """Take in a piece."""
@@ -87,9 +91,9 @@ class WaitingPiece:
     def of(cls, piece: SweptPiece) -> WaitingPiece:
         """A swept piece with all its suspects."""
         unknown = piece.unread or piece.unreadable
-        swept = None if unknown else SweptRange(piece.rows, piece.differ)
+        swept = None if unknown else SweptRange(piece.rows, piece.differ, len(piece.piece.numbers))
         past = {reason: some.suspects for reason, some in piece.left.items()}
-        return cls((piece.piece.table, piece.piece.number), swept, piece.suspects, past)
+        return cls((piece.piece.table, piece.piece.numbers.start), swept, piece.suspects, past)
 
 
 @dataclass(slots=True)
@@ -100,8 +104,7 @@ class Sieve:
     sink: SuspectSink
     systematic: Systematic
     past: PastTogether
-    _count: TableCount = field(default_factory=TableCount)
-    _waiting: Sequence[WaitingPiece] = ()
+    _counts: defaultdict[str, TableCount] = field(default_factory=lambda: defaultdict(TableCount))
 
     def begin(self, sweep: SweepRecord, handed_over: int) -> None:
         """Read what a person has accepted, and what this sweep has reported before.
@@ -118,24 +121,34 @@ class Sieve:
 
         Suspects handed over are durable then. Raises as the sink and the journal do.
         """
-        some = list(pieces)
-        for each in some:
-            self._count.add(self.family, each)
+        done, tables = dict[RangeKey, SweptRange](), defaultdict[str, list[SweptPiece]](list)
+        for each in pieces:
+            tables[each.piece.table].append(each)
+        for table, some in tables.items():
+            done |= self._take(self._counts[table], some)
+        return done
+
+    def _take(
+        self, count: TableCount, pieces: Sequence[SweptPiece]
+    ) -> Mapping[RangeKey, SweptRange]:
+        """Take in swept pieces of one table."""
+        for each in pieces:
+            count.add(self.family, each)
             self.past.handed_over += each.covered
         told = self.systematic
-        spreads = {extent.pattern: told.spread(extent) for extent in self._count.extents()}
-        for extent in self._count.extents():
+        spreads = {extent.pattern: told.spread(extent) for extent in count.extents()}
+        for extent in count.extents():
             if spreads[extent.pattern] is Spread.SYSTEMATIC and extent.pattern not in told.told:
                 told.tell(extent)
-        for reason, left in self._count.left.items():
+        for reason, left in count.left.items():
             if left.rows > self.past.most and reason not in self.past.told:
                 self.past.tell(reason, left)
-        return self._sifted([*self._waiting, *map(WaitingPiece.of, some)], spreads)
+        return self._sifted(count, [*count.waiting, *map(WaitingPiece.of, pieces)], spreads)
 
     def table_ended(self, table: str) -> Mapping[RangeKey, SweptRange]:
         """Decide what waits at the end of a table; returns the ranges that are done now."""
-        spreads, told = {}, self.systematic
-        for each in self._count.extents():
+        count, spreads, told = self._counts.pop(table, TableCount()), {}, self.systematic
+        for each in count.extents():
             spread = told.spread(each)
             spreads[each.pattern] = Spread.RARE if spread is Spread.UNDECIDED else spread
             accepted, common = spread is Spread.ACCEPTED, each.spread is Spread.SYSTEMATIC
@@ -144,12 +157,10 @@ class Sieve:
                 told.tell(each)
             elif common and accepted and table == self.family.listing.table:
                 told.told[each.pattern] = each  # rows handed over are not repaired yet
-        for reason in self.past.told.keys() & self._count.left.keys():
-            self.past.tell(reason, self._count.left[reason])
-        few = self._count.left.keys() - self.past.told.keys()  # each row gets its own finding
-        done = self._sifted(self._waiting, spreads, few)
-        self._count = TableCount()
-        return done
+        for reason in self.past.told.keys() & count.left.keys():
+            self.past.tell(reason, count.left[reason])
+        few = count.left.keys() - self.past.told.keys()  # each row gets its own finding
+        return self._sifted(count, count.waiting, spreads, few)
 
     def ended(self, sweep: SweepRecord) -> None:
         """Everything was compared: end the common findings that were not found again."""
@@ -163,6 +174,7 @@ class Sieve:
 
     def _sifted(
         self,
+        count: TableCount,
         pieces: Iterable[WaitingPiece],
         spreads: Mapping[Pattern, Spread],
         few: Collection[Kind] = (),
@@ -186,5 +198,5 @@ class Sieve:
             elif piece.swept is not None:
                 done[piece.place] = piece.swept
         self.sink.publish(handed_over)
-        self._waiting = waiting
+        count.waiting = waiting
         return done

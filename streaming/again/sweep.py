@@ -1,4 +1,4 @@
-"""A sweep: every row of the truth, then of the listing and each index, by ranges of tokens.
+"""A sweep: every row of the truth, then of the listing and the indexes, by ranges of tokens.
 
 If lineage is complete, the listing is read first: rows right there are not read again by the
 scan of the truth. This finds no suspects; a sweep that is killed continues without it.
@@ -17,11 +17,10 @@ whose rows the truth lacks.
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 from checkpoints.lineage import Lineage
 from checkpoints.sweeps import AHEAD, RangeKey, SweepRecord, Sweeps, SweptRange
@@ -29,35 +28,16 @@ from reconcilers.declared.family import Family
 from reconcilers.declared.raw import raw_shape
 from reconcilers.rows.glance import can_expect
 from reconcilers.rows.memory import Watching
-from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
-from reconcilers.words.tokens import TokenRange, token_ranges
-from streaming.again.scan import Piece, SweptPiece, tables_of
+from reconcilers.words.tokens import TokenRange
+from streaming.again.pieces import SweptPiece
+from streaming.again.rounds import SweepRounds
+from streaming.again.scan import tables_of
 from streaming.again.sieve import Sieve
 
 log = logging.getLogger("reconciler")
 
-ROUND = 10.0
-"""Seconds that the ranges of one round should take, which are repeated after a crash."""
-AT_FIRST, MOST_AT_ONCE = 2, 128
-LONGEST_WAIT = 60.0
-GIVES_UP_AFTER = 10
-"""Failed rounds in a row before a sweep gives up; the longest wait is `LONGEST_WAIT` (s)."""
-
 LISTING_NOT_KNOWN = "what only the listing has is not all known"
-
-
-class SweepProgress(Protocol):
-    """Shows how far a sweep or replay is."""
-
-    def table(self, name: str, done: int, ranges: int) -> None:
-        """Begin a table, of whose ranges so many are done."""
-
-    def round(self, ranges: int, rows: int, suspects: int) -> None:
-        """Add what was just done."""
-
-    def waiting(self, why: str) -> None:
-        """Show why the work waits."""
 
 
 class Interrupted(Exception):
@@ -69,7 +49,7 @@ class SweepResult:
     """What a sweep has done. ``memory`` is why lineage is not complete, None if it is.
 
     ``systematic`` has a line for each finding that stands for many rows. ``unread`` are tokens that
-    could not be read; ``unreadable`` counts rows that could not be looked at.
+    could not be read; ``unreadable`` counts rows that could not be looked at, by table.
     """
 
     rows: int = 0
@@ -77,12 +57,17 @@ class SweepResult:
     unread: list[tuple[str, TokenRange, str]] = field(default_factory=list)
     memory: str | None = None
     systematic: tuple[str, ...] = ()
-    unreadable: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter)
 
     @property
     def is_all(self) -> bool:
         """Whether lineage is complete and every row was read and looked at."""
-        return self.memory is None and not self.unread and not self.unreadable
+        return self.is_all_of({*self.unreadable, *(table for table, _, _ in self.unread)})
+
+    def is_all_of(self, tables: Collection[str]) -> bool:
+        """Whether lineage is complete and every row of some tables was read and looked at."""
+        unread = {table for table, _, _ in self.unread} | {*+self.unreadable}
+        return self.memory is None and unread.isdisjoint(tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,40 +116,27 @@ class SweepMark:
 
 @dataclass(slots=True)
 class Sweeper:
-    """Sweeps one family. ``scan`` scans pieces on the workers.
-
-    ``wait`` waits (s), and raises `Interrupted` if the sweep is stopped; each round calls it.
-    """
+    """Sweeps one family."""
 
     family: Family
     sweeps: Sweeps
     mark: SweepMark
-    scan: Callable[[Sequence[Piece]], Sequence[SweptPiece]]
     sieve: Sieve
-    progress: SweepProgress
-    wait: Callable[[float], None]
-    clock: Callable[[], Micros]
+    rounds: SweepRounds
 
     def run(self, sweep: SweepRecord) -> SweepResult:
         """Run or resume a sweep to its end. Raises `Interrupted`, `Unreachable`, `Refused`."""
         found, done = SweepResult(), self.sweeps.ranges(sweep)
-        ranges = token_ranges(sweep.ranges)
         self.sieve.begin(sweep, sum(each.suspects for each in done.values()))
-        for table in tables_of(self.family):
-            left = [
-                Piece(table, number, tokens)
-                for number, tokens in enumerate(ranges)
-                if (table, number) not in done
-            ]
-            if table == self.family.truth.table and self._reads_ahead(done):
-                self._read_ahead(sweep, ranges)
-            self.progress.table(table, len(ranges) - len(left), len(ranges))
-            self._table(left, partial(self._take, sweep, found))
-            self.sweeps.swept(sweep, self.sieve.table_ended(table))
-            if table == self.family.truth.table and sweep.truth_swept_at is None:
-                found.memory = self._truth_ended(sweep, found)
-            if table == self.family.listing.table and found.is_all:
-                self.mark.set_listed(sweep, self.clock())
+        truth, *others = tables_of(self.family)
+        if self._reads_ahead(done):
+            self._read_ahead(sweep)
+        self._read(sweep, {truth: _left(sweep, done, truth)}, found)
+        if sweep.truth_swept_at is None:
+            found.memory = self._truth_ended(sweep, found)
+        self._read(sweep, {each: _left(sweep, done, each) for each in others}, found)
+        if found.is_all_of((truth, self.family.listing.table)):
+            self.mark.set_listed(sweep, self.rounds.clock())
         for each in done.values():
             found.rows += each.rows
             found.suspects += each.suspects
@@ -173,8 +145,19 @@ class Sweeper:
         found.systematic = tuple(self.sieve.lines())
         if found.memory is None:  # it may have begun again since
             found.memory = self.mark.refused(sweep)
-        self.sweeps.end(sweep, self.clock(), _outcome(found))
+        self.sweeps.end(sweep, self.rounds.clock(), _outcome(found))
         return found
+
+    def _read(
+        self,
+        sweep: SweepRecord,
+        left: Mapping[str, Collection[int]],
+        found: SweepResult,
+    ) -> None:
+        """Read the ranges that are left of some tables together."""
+        self.rounds.read(left, sweep.ranges, partial(self._take, sweep, found))
+        for table in left:
+            self.sweeps.swept(sweep, self.sieve.table_ended(table))
 
     def _reads_ahead(self, done: Collection[RangeKey]) -> bool:
         """Whether to read ahead: only before any range is done, and after a sweep of the truth.
@@ -187,69 +170,25 @@ class Sweeper:
         can = shape is not None and can_expect(self.family, shape)
         return can and swept and not done
 
-    def _read_ahead(self, sweep: SweepRecord, ranges: Sequence[TokenRange]) -> None:
-        """Read the listing ahead. A range that fails is skipped; if a whole round fails, stop."""
+    def _read_ahead(self, sweep: SweepRecord) -> None:
+        """Read the listing ahead, and record first that this has begun."""
         listing = self.family.listing.table
         self.sweeps.swept(sweep, {(listing + AHEAD, 0): SweptRange(0, 0)})
-        pieces = [Piece(listing, number, each, ahead=True) for number, each in enumerate(ranges)]
-        self.progress.table(listing + AHEAD, 0, len(ranges))
-        at_once = AT_FIRST
-        while pieces:
-            self.wait(0)
-            began = time.monotonic()
-            failed = self._round(pieces[:at_once], lambda _: None)
-            if len(failed) == len(pieces[:at_once]):
-                return
-            pieces = pieces[at_once:]
-            at_once = _next(at_once, time.monotonic() - began)
-
-    def _table(self, left: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]) -> None:
-        """Scan pieces in rounds, and pass what each finds to ``take``."""
-        at_once, failures = AT_FIRST, 0
-        while left:
-            self.wait(0)
-            began = time.monotonic()
-            failed = self._round(left[:at_once], take)
-            took, more = time.monotonic() - began, left[at_once:]
-            if len(failed) < len(left[:at_once]):
-                failures, at_once = 0, _next(at_once, took)
-            else:
-                failures, at_once = failures + 1, AT_FIRST
-            if failures > GIVES_UP_AFTER:
-                raise Unreachable("nothing could be read in many rounds: go on with --resume")
-            left = [*failed, *more]
-            if failed:
-                self.wait(min(2.0**failures, LONGEST_WAIT))
-
-    def _round(
-        self, pieces: Sequence[Piece], take: Callable[[Sequence[SweptPiece]], None]
-    ) -> Sequence[Piece]:
-        """Scan pieces once; returns those that have failed."""
-        now = self.clock()
-        swept = self.scan([replace(each, at=now) for each in pieces])
-        good = [each for each in swept if each.failed is None]
-        take(good)
-        rows, suspects = _sums(good)
-        self.progress.round(len(good), rows, suspects)
-        failed = [each for each in swept if each.failed is not None]
-        if failed:
-            self.progress.waiting(str(failed[0].failed))
-        return [each.piece for each in failed]
+        self.rounds.read_ahead(listing, sweep.ranges, listing + AHEAD)
 
     def _take(self, sweep: SweepRecord, found: SweepResult, good: Sequence[SweptPiece]) -> None:
         self.sweeps.swept(sweep, self.sieve.take(good))
         for each in good:
             found.unread += [(each.piece.table, tokens, why) for tokens, why in each.unread]
-            found.unreadable += len(each.unreadable)
-        rows, suspects = _sums(good)
-        found.rows += rows
-        found.suspects += suspects
+            found.unreadable[each.piece.table] += len(each.unreadable)
+            found.rows += each.rows
+            found.suspects += each.differ
 
     # --- the end of the truth
 
     def _truth_ended(self, sweep: SweepRecord, found: SweepResult) -> str | None:
         """Mark memory as whole; returns why not, None if it is."""
-        read_at = self.clock()
+        read_at = self.rounds.clock()
         why = f"{len(found.unread)} ranges of tokens cannot be read" if found.unread else None
         why = why or self.mark.refused(sweep)
         if why is None and not self.sieve.sink.settled():
@@ -262,15 +201,12 @@ class Sweeper:
         return why
 
 
-def _next(at_once: int, took: float) -> int:
-    """How many ranges the next round has, after ``at_once`` of them ``took`` so long (s)."""
-    fits = int(at_once * ROUND / max(took, 0.001))
-    return max(AT_FIRST, min(MOST_AT_ONCE, 2 * at_once, fits))
-
-
-def _sums(swept: Sequence[SweptPiece]) -> tuple[int, int]:
-    """How many rows, and how many differences."""
-    return sum(each.rows for each in swept), sum(each.differ for each in swept)
+def _left(sweep: SweepRecord, done: Mapping[RangeKey, SweptRange], table: str) -> set[int]:
+    """The ranges of a table that are not done."""
+    read = (
+        range(first, first + each.ranges) for (name, first), each in done.items() if name == table
+    )
+    return set(range(sweep.ranges)).difference(*read)
 
 
 def _outcome(found: SweepResult) -> str:

@@ -9,7 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconcilers.words.errors import Refused, SparkDied
-from streaming.again.scan import Piece, Scanning, SweptPiece, sweep_task
+from streaming.again.pieces import Piece, SweptPiece
+from streaming.again.scan import Scanning, sweep_task
 from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of, spark_there
 
 MOST_TASKS = 8
@@ -23,8 +24,10 @@ def on_workers(
 
     def scan(pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
         try:
+            tasks = min(len(pieces), most_tasks)
+            mixed = [each for number in range(tasks) for each in pieces[number::tasks]]
             with spark_there():
-                shares = spark.sparkContext.parallelize(pieces, min(len(pieces), most_tasks))
+                shares = spark.sparkContext.parallelize(mixed, tasks)  # of each table in each share
                 return shares.mapPartitions(task).collect()
         except (Py4JJavaError, PySparkException) as failed:
             told = str(failed)

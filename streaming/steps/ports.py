@@ -78,8 +78,8 @@ class RawTables(Protocol):
 class RawScans(Protocol):
     """The reads of a sweep: whole tables by ranges of tokens, undecoded."""
 
-    def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
-        """All rows of a table in a range, in the order of their tokens.
+    def pages(self, table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
+        """All rows of a table in a range, in the order of their tokens; ``most`` in a page.
 
         Rows of truth and listing have the columns of the family's `RawShape`, index rows their key.
         """

@@ -34,11 +34,14 @@ class UndecodedScans:
             if each.collects is None:
                 self._selects[each.table] = self._select(each.key, each.table, each.key[0])
 
-    def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
-        """All rows in a range of tokens, in token order; `Misconfigured` unless Murmur3."""
+    def pages(self, table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
+        """All rows in a range of tokens, in token order; at most ``most`` in a page.
+
+        Raises `Misconfigured` unless the tokens are Murmur3's.
+        """
         self._require_murmur3()
         markers = BIGINT.pack(tokens.after), BIGINT.pack(tokens.until)
-        for rows in self._selects[table].pages(markers, ROWS_A_PAGE):
+        for rows in self._selects[table].pages(markers, min(most, ROWS_A_PAGE)):
             self._pace.spend(len(rows))
             yield rows
 

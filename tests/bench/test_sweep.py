@@ -48,7 +48,7 @@ RATES = (0, 1_000, 2_000, 4_000)
 """Rows a second; at 0 nothing is swept."""
 PACED = 45.0
 """Seconds that each of them is watched."""
-TOLD = re.compile(r"^(\w+)(, ahead)?: (\d+) of (\d+) ranges")
+TOLD = re.compile(r"^(\w+)(, ahead| and \d+ more)?: (\d+) of (\d+) ranges")
 OURS = (JVM, COMPILER, WORKERS, DRIVER)
 OWN_TABLES_FLUSHED_AFTER = 2_000
 """Milliseconds: so what was written is seen on disk."""

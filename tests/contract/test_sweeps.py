@@ -10,7 +10,7 @@ from tests.fakes.checkpoints.sweeps import MemorySweeps
 AT = 1_800_000_000_000_000
 SWEEP = SweepRecord(AT, "alice", "after an outage; it's odd", ("messages", "recent_uids"), 8)
 LATER = SweepRecord(AT + 1, "bob", "", ("messages",), 512)
-RANGES = {("imapuidtable", 0): SweptRange(7, 1), ("messageidtable", 0): SweptRange(0, 0)}
+RANGES = {("imapuidtable", 0): SweptRange(7, 1), ("messageidtable", 0): SweptRange(0, 0, 5)}
 
 
 @pytest.fixture

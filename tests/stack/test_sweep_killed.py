@@ -43,7 +43,7 @@ class Swept:
         """Ranges of a table that are recorded as done."""
         known = self.sweeps.all()
         ranges = self.sweeps.ranges(known[0]) if known else {}
-        return sum(1 for name, _ in ranges if name == table)
+        return sum(each.ranges for (name, _), each in ranges.items() if name == table)
 
     def has_more(self, table: str, before: int) -> bool:
         """Whether more than these are done."""
@@ -55,7 +55,7 @@ class Swept:
 
 @pytest.fixture
 def swept(scenes: Scenes, cassandra: Session) -> Iterator[Swept]:
-    for scene in scenes({"sweep": {"ranges": RANGES}}):
+    for scene in scenes({"sweep": {"ranges": RANGES}, "repair": {"projections": ["messages"]}}):
         scene.stream.stop()
         fill(cassandra, scene.keyspace, MESSAGES, MAILBOXES)
         for _ in range(LOST):

@@ -56,8 +56,8 @@ def test_empty_tables_are_swept(empty: Scene) -> None:
     answer = empty.succeed("sweep")
     assert answer.stdout.startswith("0 rows were compared, 0 suspects found")
     assert "lineage is complete" in answer.stdout
-    for table in ("imapuidtable", "messageidtable", "messagedeleted"):
-        assert f"{table}: 8 of 8 ranges" in answer.stderr
+    assert "imapuidtable: 8 of 8 ranges" in answer.stderr
+    assert "messageidtable and 1 more: 16 of 16 ranges" in answer.stderr
 
 
 WITHOUT_UTF_8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "TERM": "xterm"}

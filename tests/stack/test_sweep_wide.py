@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import uuid
@@ -121,7 +122,7 @@ class Sweep:
         told = []
         for line in self.process.stderr:
             told.append(line)
-            if line.startswith(f"{table}: "):
+            if re.match(rf"{table}( and \d+ more)?: ", line):
                 return
         raise AssertionError(f"it has ended:\n{''.join(told)}")
 

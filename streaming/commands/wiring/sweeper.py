@@ -11,13 +11,13 @@ from checkpoints.cassandra import CassandraLostRows, CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
 from streaming.again.fingerprints import KeptFingerprints
 from streaming.again.hand_over import HandOver
+from streaming.again.rounds import SweepProgress, SweepRounds, fewest_at
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
 from streaming.again.sweep import (
     LISTING_NOT_KNOWN,
     Sweeper,
     SweepMark,
-    SweepProgress,
     SweepResult,
 )
 from streaming.again.together import PastTogether, Systematic, Told
@@ -76,11 +76,14 @@ def sweeper(
             family=job.family,
             sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
             mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
-            scan=on_workers(spark_session(settings.stream), scanning, tasks),
             sieve=_sieve(job, store, sink),
-            progress=progress,
-            wait=wait,
-            clock=now_micros,
+            rounds=SweepRounds(
+                on_workers(spark_session(settings.stream), scanning, tasks),
+                progress,
+                wait,
+                now_micros,
+                fewest_at(settings.sweep.rows_per_second),
+            ),
         )
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.declared.raw import RawCell, RawRow
-from reconcilers.words.tokens import FIRST, LAST, range_of, token_ranges
+from reconcilers.words.tokens import FIRST, LAST, range_of, tokens_of
 from streaming.again.fingerprints import (
     BYTES,
     Fingerprints,
@@ -44,14 +44,14 @@ def test_rows_are_noted_in_the_range_of_their_token(tmp_path: Path) -> None:
     rows: list[RawRow] = [(bytes([number]), b"cell", None) for number in range(200)]
     compared.note(rows[:100], token)
     compared.note(rows[100:150], token)
-    known = compared.of(range_of(1, 512))
+    known = compared.of(range(range_of(1, 512), range_of(1, 512) + 1))
     assert not_among(rows, known) == rows[150:]
     changed: RawRow = (b"\x01", b"another", None)
     assert not_among([changed, (b"\x01", b"cell", b"")], known) == [
         changed,
         (b"\x01", b"cell", b""),
     ]
-    assert not_among(rows, compared.of(7)) == rows, "nothing is known of another range"
+    assert not_among(rows, compared.of(range(7, 8))) == rows, "nothing is known of another range"
 
 
 def test_what_a_killed_worker_wrote_in_part_is_unknown_and_nothing_else(tmp_path: Path) -> None:
@@ -60,13 +60,13 @@ def test_what_a_killed_worker_wrote_in_part_is_unknown_and_nothing_else(tmp_path
     compared.note(rows, token)
     file = tmp_path / "0"
     file.write_bytes(file.read_bytes()[: 3 * BYTES - 3])
-    assert not_among(rows, compared.of(0)) == rows[2:]
+    assert not_among(rows, compared.of(range(1))) == rows[2:]
 
 
 def test_without_its_folder_everything_is_compared(tmp_path: Path) -> None:
     elsewhere = KeptFingerprints(tmp_path / "of another machine", 4)
     elsewhere.note([(b"a",)], token)
-    assert not_among([(b"a",)], elsewhere.of(0)) == [(b"a",)]
+    assert not_among([(b"a",)], elsewhere.of(range(4))) == [(b"a",)]
 
 
 def test_where_it_cannot_write_the_sweep_goes_on(
@@ -76,11 +76,12 @@ def test_where_it_cannot_write_the_sweep_goes_on(
     compared = KeptFingerprints(tmp_path, 1)
     compared.note([(b"a",)], token)
     assert "takes longer" in caplog.text
-    assert not_among([(b"a",)], compared.of(0)) == [(b"a",)]
+    assert not_among([(b"a",)], compared.of(range(1))) == [(b"a",)]
     assert stat.S_ISDIR((tmp_path / "0").stat().st_mode)
 
 
 @given(st.integers(FIRST, LAST), st.integers(1, 600))
 def test_a_token_is_in_its_range(value: int, count: int) -> None:
-    tokens = token_ranges(count)[range_of(value, count)]
+    number = range_of(value, count)
+    tokens = tokens_of(range(number, number + 1), count)
     assert tokens.after < value <= tokens.until or value == FIRST

@@ -19,9 +19,8 @@ from reconcilers.rows.memory import Entry
 from reconcilers.sweep.lost_rows import LostRow, LostRows, place_of, together
 from reconcilers.words.errors import ReadFailed
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
-from reconcilers.words.tokens import token_ranges
 from streaming.again.past import PastRows, SiftedRows
-from streaming.again.scan import Piece, SweptPiece
+from streaming.again.pieces import Piece, SweptPiece
 from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner
@@ -232,7 +231,7 @@ def test_one_whose_own_finding_says_the_same_is_neither_left_nor_handed_over(pas
     sifted = past.sift()
     assert sifted.handed_over == []
     assert sifted.left[AMBIGUOUS].rows == MANY - 10
-    piece = SweptPiece(Piece(FAMILY.listing.table, 0, token_ranges(1)[0]))
+    piece = SweptPiece(Piece(FAMILY.listing.table, range(1), 1, 5_000))
     piece.take(sifted)
     assert piece.differ == MANY, "they are still said to differ"
 

@@ -13,7 +13,8 @@ from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.errors import Refused, SparkDied, Unreachable
 from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.again.replay import Replay, Replayable, replayable
-from streaming.again.sweep import GIVES_UP_AFTER, Interrupted
+from streaming.again.rounds import GIVES_UP_AFTER
+from streaming.again.sweep import Interrupted
 from streaming.pipeline.worker import BatchLook
 
 SUSPECT = Suspect(Slot(uuid4(), 1), frozenset(), Kind.MISSING_ROW, "messages")

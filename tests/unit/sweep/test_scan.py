@@ -16,11 +16,12 @@ from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import Misconfigured, ReadFailed
 from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
-from reconcilers.words.tokens import TokenRange, range_of
+from reconcilers.words.tokens import TokenRange
 from streaming.again import scan as module
 from streaming.again.fingerprints import KeptFingerprints
 from streaming.again.past import PastRows, SiftedRows
-from streaming.again.scan import Piece, Scanner, Scanning, SweptPiece, sweep_task
+from streaming.again.pieces import Piece, SweptPiece
+from streaming.again.scan import Scanner, Scanning, sweep_task
 from tests.builders.glances import glance_of
 from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
 from tests.fakes.checkpoints.memory import MemoryLineage
@@ -53,7 +54,7 @@ class Scans:
     fails: Callable[[TokenRange], bool]
     reads: int = 0
 
-    def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
+    def pages(self, table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
         self.reads += 1
         assert self.reads < MOST
         if self.fails(tokens):
@@ -67,10 +68,10 @@ class Scans:
         job: Any = SimpleNamespace(
             family=MESSAGE, connections=lambda: SimpleNamespace(glance=object())
         )
-        found = SweptPiece(Piece("messagedeleted", 0, TOKENS))
+        found = SweptPiece(Piece("messagedeleted", range(1), 1, 5_000))
         nothing = KeptFingerprints(Path("none"), 1)
         scanning = Scanning(job, lambda _: self, lambda _: HandsOver(), nothing, nothing)
-        Scanner(scanning).sweep(TOKENS, found)
+        Scanner(scanning).sweep(found.piece.tokens, found)
         return found
 
 
@@ -93,7 +94,7 @@ class OneMailbox:
         self.tables = RawMemoryTables(FAMILY, SCHEMA)
         self.lineage = MemoryLineage()
         self.looked: list[Wake] = []
-        self.marked = 0
+        self.marked = self.asked = 0
         for uid in range(1, messages + 1):
             message = {**COMPLETE, "messageid": ids(uid), "mailboxid": ids(99), "uid": uid}
             for table in (FAMILY.truth.table, FAMILY.listing.table):
@@ -101,7 +102,7 @@ class OneMailbox:
             slot = Slot(ids(99), uid)
             self.lineage.remember([Entry(ids(uid), slot, in_truth=True, recorded_at=1)])
 
-    def pages(self, table: str, tokens: TokenRange) -> Iterator[list[RawRow]]:
+    def pages(self, table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
         columns = self.shape.truth if table == FAMILY.truth.table else self.shape.listing
         yield [tuple(row.get(name) for name in columns) for row in self.tables.rows[table]]
 
@@ -112,18 +113,21 @@ class OneMailbox:
         memory = RawMemoryLineage(FAMILY, self.lineage)
         ours = SimpleNamespace(
             glance=glance_of(FAMILY, self.tables, memory).glance,
-            lineage=SimpleNamespace(watching=lambda: None),
+            lineage=SimpleNamespace(watching=self.watching),
         )
         job: Any = SimpleNamespace(
             family=FAMILY,
             connections=lambda: ours,
             settings=SimpleNamespace(stream=SimpleNamespace(delay=5)),
         )
-        number = range_of(1, self.compared.ranges)
+        piece = Piece(table, range(3), 3, 5_000, ahead)  # of other ranges than the fingerprints
         (found,) = sweep_task(
             Scanning(job, lambda _: self, lambda _: HandsOver(), self.expected, self.compared)
-        )([Piece(table, number, TOKENS, ahead)])
+        )([piece])
         return found
+
+    def watching(self) -> None:
+        self.asked += 1
 
     def look(self, wakes: list[Wake]) -> None:
         self.looked += wakes
@@ -175,6 +179,14 @@ def test_of_the_truth_only_what_the_listing_did_not_tell_ahead_is_read_elsewhere
     mailbox.tables.rows[truth][3]["modseq"] = bytes(8)  # changed since
     mailbox.sweep(truth)
     assert [wake.key for wake in mailbox.looked] == [(ids(99), 4)]
+
+
+def test_of_a_piece_without_rows_nothing_else_is_read(tmp_path: Path) -> None:
+    empty = OneMailbox(0, tmp_path)
+    for table in (FAMILY.truth.table, FAMILY.listing.table):
+        empty.tables.rows[table] = []
+        assert empty.sweep(table).rows == 0
+    assert (empty.tables.read, empty.asked) == ([], 0)
 
 
 def test_what_is_not_remembered_is_not_told_ahead(mailbox: OneMailbox) -> None:

@@ -18,8 +18,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep import systematic as rule
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
-from reconcilers.words.tokens import token_ranges
-from streaming.again.scan import Piece, SweptPiece
+from streaming.again.pieces import Piece, SweptPiece
 from streaming.again.sieve import Sieve
 from tests.builders.rows import MAILBOX, NOW
 from tests.builders.sieves import sieve
@@ -28,7 +27,6 @@ from tests.fakes.checkpoints.memory import MemoryJournal
 
 FAMILY = keeping(MESSAGE, ["messages"])
 TRUTH, LISTING = FAMILY.truth.table, FAMILY.listing.table
-(ALL_TOKENS,) = token_ranges(1)
 THREAD, SEEN, DATE = ("threadid",), ("flagseen",), ("save_date",)
 SWEEP = SweepRecord(NOW, "alice", "", FAMILY.names, 64)
 
@@ -41,7 +39,7 @@ def differing(uid: int, columns: tuple[str, ...] = THREAD) -> Suspect:
 def piece(
     number: int, rows: int, suspects: Iterable[Suspect] = (), table: str = TRUTH
 ) -> SweptPiece:
-    return SweptPiece(Piece(table, number, ALL_TOKENS), rows, list(suspects))
+    return SweptPiece(Piece(table, range(number, number + 1), 64, 5_000), rows, list(suspects))
 
 
 def many(first: int, count: int, columns: tuple[str, ...] = THREAD) -> list[Suspect]:
@@ -190,7 +188,7 @@ def test_what_was_systematic_in_the_truth_is_left_in_the_listing_from_its_first_
 
 def test_a_piece_that_was_not_read_whole_is_never_done(scene: Scene) -> None:
     unread = piece(0, 100, many(0, 50))
-    unread.unread = [(ALL_TOKENS, "tombstones")]
+    unread.unread = [(unread.piece.tokens, "tombstones")]
     assert scene.sieve.take([unread]) == {}
     assert scene.sieve.table_ended(TRUTH) == {}
     assert len(scene.published) == 50
@@ -319,11 +317,11 @@ def test_each_is_handed_over_or_left_once_and_only_what_is_systematic_is_left(
             done |= scene.sieve.take(pieces[start : start + at_once]).keys()
             told |= systematic_by_hand(pieces[: start + at_once], least, one_in)
             assert {pattern.column for pattern in scene.sieve.systematic.told} == told
-            waiting = [each for some in scene.sieve._waiting for each in some.suspects]
-            assert len(waiting) < least * 3
-            assert not done & {some.place for some in scene.sieve._waiting}
+            waiting = scene.sieve._counts[TRUTH].waiting
+            assert sum(len(some.suspects) for some in waiting) < least * 3
+            assert not done & {some.place for some in waiting}
         done |= scene.sieve.table_ended(TRUTH).keys()
-    assert done == {(TRUTH, each.piece.number) for each in pieces}
+    assert done == {(TRUTH, each.piece.numbers.start) for each in pieces}
     assert len(scene.published) == len(set(scene.uids()))
     for suspect in (suspect for each in pieces for suspect in each.suspects):
         if suspect not in scene.published:

@@ -15,7 +15,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.sweep.lost_rows import LostRow, place_of
 from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.again.past import LeftRows
-from streaming.again.scan import SweptPiece
+from streaming.again.pieces import SweptPiece
 from tests.builders.rows import MAILBOX, NOW
 from tests.builders.sieves import FEW
 from tests.unit.sweep.test_sieve import (

@@ -13,8 +13,11 @@ from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
-from streaming.again.scan import Piece, SweptPiece, tables_of
-from streaming.again.sweep import AT_FIRST, GIVES_UP_AFTER, Sweeper, SweepMark, SweepResult
+from reconcilers.words.tokens import tokens_of
+from streaming.again.pieces import Piece, SweptPiece
+from streaming.again.rounds import AT_FIRST, GIVES_UP_AFTER, MOST_PIECES, SweepRounds
+from streaming.again.scan import tables_of
+from streaming.again.sweep import Sweeper, SweepMark, SweepResult
 from streaming.commands.wiring.sweeper import told_of
 from tests.builders.indexes import INDEX_SCHEMA
 from tests.builders.sieves import sieve
@@ -37,12 +40,17 @@ class KilledError(Exception):
 
 @dataclass
 class Scene:
-    """Sweeps over what outlives a process; ``scanned`` and ``published`` are what it did."""
+    """Sweeps over what outlives a process; ``scanned`` and ``published`` are what it did.
+
+    A piece ends after ``at_once`` ranges, of ten rows each; ``read`` are those that were read.
+    """
 
     sweeps: MemorySweeps = field(default_factory=MemorySweeps)
     lineage: MemoryLineage = field(default_factory=MemoryLineage)
     journal: MemoryJournal = field(default_factory=lambda: MemoryJournal(lambda: NOW))
     scanned: list[Piece] = field(default_factory=list)
+    read: list[tuple[str, int]] = field(default_factory=list)
+    at_once: int = 1
     published: list[Suspect] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
@@ -65,11 +73,8 @@ class Scene:
             FAMILY,
             self.sweeps,
             SweepMark(self.lineage, DELAY),
-            self.scan,
             sieve(self, self.journal, lambda: NOW + 1_000_000, family=FAMILY),
-            self,
-            self.waits.append,
-            lambda: NOW + 1_000_000,
+            SweepRounds(self.scan, self, self.waits.append, lambda: NOW + 1_000_000),
         )
         return made.run(record)
 
@@ -91,23 +96,34 @@ class Scene:
         return [self._one(piece) for piece in pieces]
 
     def _one(self, piece: Piece) -> SweptPiece:
-        if piece.ahead and piece.number in self.failing_ahead:
+        if piece.ahead and self.failing_ahead & {*piece.numbers}:
             return SweptPiece(piece, failed="timed out")
         if self.failing:
             self.failing -= 1
             return SweptPiece(piece, failed="no host answered")
-        slot = Slot(UUID(int=piece.number), TABLES.index(piece.table))
-        suspect = Suspect(slot, frozenset(), Kind.MISSING_ROW, "messages")
-        found = SweptPiece(piece, rows=10, suspects=[suspect, *self._alike(piece)])
-        if self.undecodable == piece.number and piece.table == FAMILY.listing.table:
-            found.suspects[0] = replace(suspect, kind=None, unreadable="a cell that is no date")
-        if self.unreadable == piece.number:
-            found.unread = [(piece.tokens, "tombstones")]
+        found = SweptPiece(piece)
+        numbers = piece.numbers[: self.at_once]
+        found.end_before(numbers.stop)
+        for number in numbers:
+            self._one_range(number, found)
         return found
 
-    def _alike(self, piece: Piece) -> list[Suspect]:
+    def _one_range(self, number: int, found: SweptPiece) -> None:
+        table = found.piece.table
+        if not found.piece.ahead:
+            self.read.append((table, number))
+        slot = Slot(UUID(int=number), TABLES.index(table))
+        suspect = Suspect(slot, frozenset(), Kind.MISSING_ROW, "messages")
+        if self.undecodable == number and table == FAMILY.listing.table:
+            suspect = replace(suspect, kind=None, unreadable="a cell that is no date")
+        found.rows += 10
+        found.suspects += [suspect, *self._alike(number)]
+        if self.unreadable == number:
+            found.unread = [(tokens_of(range(number, number + 1), RANGES), "tombstones")]
+
+    def _alike(self, number: int) -> list[Suspect]:
         """Rows in which one column differs, the same ones at the same tokens of each table."""
-        slots = (Slot(UUID(int=piece.number), 1_000 + uid) for uid in range(self.alike))
+        slots = (Slot(UUID(int=number), 1_000 + uid) for uid in range(self.alike))
         kind, columns = Kind.DIFFERING_CELLS, ("threadid",)
         return [Suspect(slot, frozenset(), kind, "messages", columns=columns) for slot in slots]
 
@@ -142,10 +158,8 @@ def test_the_truth_comes_first_and_one_that_collects_is_not_scanned() -> None:
 def test_each_range_of_each_table_is_gone_through_once() -> None:
     scene = Scene()
     found = scene.run()
-    assert len(scene.scanned) == len(set(scene.scanned)) == RANGES * len(TABLES)
-    assert [each.table for each in scene.scanned] == sorted(
-        (each.table for each in scene.scanned), key=TABLES.index
-    )
+    assert len(scene.read) == len(set(scene.read)) == RANGES * len(TABLES)
+    assert {table for table, _ in scene.read[:RANGES]} == {TABLES[0]}, "the truth comes first"
     assert (found.rows, found.suspects, found.memory) == (480, 48, None)
     (ended,) = scene.sweeps.all()
     assert ended.outcome == "480 rows, 48 suspects; lineage is complete"
@@ -161,7 +175,7 @@ def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
     assert scene.run() == first
     ahead, rest = scene.scanned[:RANGES], scene.scanned[RANGES:]
     assert all(each.ahead and each.table == TABLES[1] for each in ahead)
-    assert {each.number for each in ahead} == set(range(RANGES))
+    assert len({each.numbers.start for each in ahead}) == RANGES
     assert len(rest) == RANGES * len(TABLES)
     assert not [each for each in rest if each.ahead]
 
@@ -172,28 +186,29 @@ def swept_again() -> Scene:
     scene.run()
     scene.sweeps.begin(replace(SWEEP, began_at=NOW + 2_000_000))
     scene.scanned.clear()
+    scene.read.clear()
     return scene
 
 
 def test_however_often_it_is_killed_it_reads_ahead_once() -> None:
     scene, kills = swept_again(), 0
     while scene.sweeps.all()[0].ended_at is None:
-        scene.dies_at, kills = len(scene.scanned) + 5, kills + 1
+        scene.dies_at, kills = len(scene.scanned) + 10, kills + 1
         try:
             scene.run()
         except KilledError:
             continue
     assert kills > 3
-    assert len([each for each in scene.scanned if each.ahead]) <= 2 * AT_FIRST + AT_FIRST
-    assert len({each for each in scene.scanned if not each.ahead}) == RANGES * len(TABLES)
+    assert len([each for each in scene.scanned if each.ahead]) <= AT_FIRST + MOST_PIECES
+    assert len({*scene.read}) == RANGES * len(TABLES)
 
 
 def test_a_range_that_cannot_be_read_ahead_stops_nothing() -> None:
     scene = swept_again()
     scene.failing_ahead = {5}
     assert scene.run().memory is None
-    assert len([each for each in scene.scanned if each.ahead]) == RANGES
-    assert len([each for each in scene.scanned if not each.ahead]) == RANGES * len(TABLES)
+    assert len([each for each in scene.scanned if each.ahead]) <= 3 * RANGES
+    assert len(scene.read) == RANGES * len(TABLES)
 
 
 def test_where_nothing_can_be_read_ahead_the_truth_is_swept_without() -> None:
@@ -209,7 +224,7 @@ def test_what_was_unresolved_is_judged_anew_once_memory_is_whole() -> None:
     assert whole.told[:3] == [
         f"{TABLES[0]} 0/{RANGES}",
         f"revisited, read up to {NOW + 1_000_000}",
-        f"{TABLES[1]} 0/{RANGES}",
+        f"{TABLES[1]} and 1 more 0/{2 * RANGES}",
     ]
     not_settled.run()
     assert not [each for each in not_settled.told if each.startswith("revisited")]
@@ -220,10 +235,10 @@ def test_killed_anywhere_it_goes_on_and_only_what_was_under_way_is_done_again(di
     scene = Scene(dies_at=dies_at)
     scene.is_killed()
     done = set(scene.sweeps.ranges(SWEEP))
-    assert len(done) >= (dies_at - 1) // RANGES * RANGES, "whole tables are never read again"
-    before = len(scene.scanned)
+    assert len(done) >= dies_at - 2 * MOST_PIECES, "one round at most is read again"
+    scene.read.clear()
     found = scene.run()
-    again = {(each.table, each.number) for each in scene.scanned[before:]}
+    again = {*scene.read}
     assert not again & done
     assert len(again | done) == RANGES * len(TABLES)
     assert (found.rows, found.suspects, found.memory) == (480, 48, None)
@@ -383,7 +398,7 @@ def test_the_first_mark_of_the_listing_stays() -> None:
 def test_a_row_of_the_listing_that_could_not_be_looked_at_is_not_known() -> None:
     scene = Scene(undecodable=3)
     found = scene.run()
-    assert (found.memory, found.unreadable, found.is_all) == (None, 1, False)
+    assert (found.memory, found.unreadable.total(), found.is_all) == (None, 1, False)
     outcome = scene.sweeps.all()[0].outcome
     assert outcome.endswith("lineage is complete, but what only the listing has is not all known")
     assert not listed(scene)
