@@ -185,15 +185,14 @@ class Family:
 def keeping(family: Family, names: Collection[str]) -> Family:
     """The family with these projections or tallies only; the first projection always stays.
 
-    The tables of the kept indexes wake it too, except one that collects: an event of that table
-    does not name a message.
+    The tables of the kept indexes wake it too. An event of one that collects wakes the whole group.
     """
     if family.tallies:
         kept_tallies = tuple(each for each in family.tallies if each.name in names)
         return replace(family, tallies=kept_tallies)
     first, *others = family.projections
     kept = [each for each in others if each.name in names]
-    tables = [each.table for each in kept if each.collects is None]
+    tables = [each.table for each in kept]
     return replace(family, projections=(first, *kept), wakes_on=(*family.wakes_on, *tables))
 
 

@@ -124,10 +124,20 @@ class _Events:
         self.family = family
         self.table = F.col("v").source["table"]
         self.is_truth = self.table == family.truth.table
+        collecting = [each.table for each in family.projections if each.collects is not None]
+        self.collects = self.table.isin(*collecting) if collecting else F.lit(False)
 
     def part(self, number: int) -> Column:
-        """The key part with this number, from the key of each table's record."""
-        return self._of_table(number, lambda name: F.col("k")[name])
+        """The key part with this number, from the key of each table's record.
+
+        An event of a table that collects names the group as a whole (`Family.whole_group`).
+        """
+        part = self._of_table(number, lambda name: F.col("k")[name])
+        if not number:
+            return part
+        none = self.family.key[number].none_named
+        whole = none if isinstance(none, int) else str(none)
+        return F.when(self.collects, F.lit(whole)).otherwise(part)
 
     def ranged(self, number: int) -> Column:
         """That key part as text, if both bounds of a range delete name the same value."""
@@ -211,7 +221,7 @@ def _keys(events: _Events) -> list[Column]:
     value, family = F.col("v"), events.family
     good = F.col("reason").isNull() & F.col("echo").isNull()
     event = good & ~F.col("looked_again")
-    deleted = event & value.op.isin("d", "r")
+    deleted = event & value.op.isin("d", "r") & ~events.collects
     ids = _ids(events)
     # a range delete without a group does not say which rows it took
     told = deleted & ((value.op == "d") | ids[family.group.name].isNotNull())

@@ -1,4 +1,4 @@
-"""Looks that are due later: after a cell has expired, or when an index may be readable again.
+"""Looks that are due later: after a cell has expired, at an unreadable index, at a whole group.
 
 They wait in the table of expiries; the driver publishes those that are due.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from checkpoints.clock import HOUR, to_micros
 from checkpoints.expiries import KEPT_AFTER_DUE, Expiries, Expiry
+from reconcilers.declared.family import Family
 from reconcilers.words.model import EXPIRED, NO_PROJECTION, Micros, Slot, Wake, look_again
 
 EXPIRIES_KEPT: Micros = to_micros(KEPT_AFTER_DUE.total_seconds())
@@ -23,6 +24,20 @@ def looks_after_expiry(wakes: Iterable[Wake], now: Micros, delay: Micros) -> Ite
             continue
         if expires + delay > now:  # a node's clock may be behind
             yield Expiry(slot, wake.source, expires + 2 * delay)
+
+
+def looks_at_groups(
+    family: Family, wakes: Iterable[Wake], now: Micros, every: Micros
+) -> Iterator[Expiry]:
+    """The later looks at groups of which a row that collects has changed (`spread`).
+
+    Such a look reads the whole group. James writes this row with each message that has user flags,
+    so several events lead to one look.
+    """
+    for wake in wakes:
+        slot = wake.slot
+        if slot is not None and not wake.looked_again and family.is_whole_group(slot):
+            yield Expiry(slot, None, spread(slot, now, every))
 
 
 def spread(slot: Slot, now: Micros, every: Micros) -> Micros:

@@ -29,7 +29,7 @@ from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys
-from streaming.pipeline.scheduled_looks import looks_after_expiry, spread
+from streaming.pipeline.scheduled_looks import looks_after_expiry, looks_at_groups, spread
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.glance import Glance
@@ -243,6 +243,7 @@ def look_at(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLoo
         found.add(looked)
         found.changes.update(mailboxes_of(job.family, looked.changes))
     ours.expiries.expect(looks_after_expiry(wakes, now, delay))
+    ours.expiries.expect(looks_at_groups(job.family, wakes, now, every))
 
 
 def mark_counted(job: Job, keys: Iterable[tuple[KeyValue, ...]]) -> None:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
+from reconcilers.rows.compare import not_collected
 from reconcilers.rows.halves import in_halves
-from reconcilers.words.errors import ReadFailed
+from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import NO_PROJECTION, KeyValue, Micros, Slot, Suspect, Wake, look_again
 from streaming.steps.look import Look, LookResult
+from streaming.steps.ports import SourcedSlot
 from streaming.steps.record_lineage import LineageRecorder
 
 KEYS_A_LOOK = 5_000
@@ -38,7 +41,7 @@ class Looks:
                 together.append(wake)
             elif wake.looked_again:
                 yield from self._in_slices([wake], now)
-            else:
+            elif not self.look.family.is_whole_group(wake.slot):
                 yield self._left(wake)
         yield from self._in_slices(together, now)
 
@@ -69,18 +72,46 @@ class Looks:
     # --- whole groups
 
     def _led_to(self, wake: Wake, failed: list[tuple[Wake, str]]) -> Iterator[Wake]:
-        """The wake itself, and before it the keys of its group if it stands for a whole group."""
+        """The wake itself, and before it the keys of its group if it stands for a whole group.
+
+        With `NO_PROJECTION` a whole group is looked at for its collecting row only. An event of
+        such a row leads to nothing here: that look is due later.
+        """
         slot, family = wake.slot, self.look.family
         if slot is None and wake.source is None and wake.group is not None:
             yield from self._remembered_there(wake, wake.group)
         elif slot is not None and family.is_whole_group(slot):
+            if not wake.looked_again:
+                return
+            of_group = self._not_collected if wake.projection == NO_PROJECTION else self._listed
             try:
-                for each, named in self.look.tables.slots_of_group(family.listing, slot.group):
+                for each, named in of_group(slot.group):
                     yield look_again(each, NO_PROJECTION, named)
             except ReadFailed as error:
                 failed.append((wake, str(error)))
                 return
+            if wake.projection == NO_PROJECTION:
+                return
         yield wake
+
+    def _listed(self, group: KeyValue) -> Iterable[SourcedSlot]:
+        return self.look.tables.slots_of_group(self.look.family.listing, group)
+
+    def _not_collected(self, group: KeyValue) -> Iterator[SourcedSlot]:
+        """The slots of a group whose elements in the listing a collecting row of it lacks."""
+        tables, family = self.look.tables, self.look.family
+        collecting = [each for each in family.projections if each.collects is not None]
+        listed = iter(self._listed(group))
+        while some := dict(islice(listed, KEYS_A_LOOK)):
+            rows = tables.projection_rows(family.listing, some)
+            for index in collecting:
+                try:
+                    there = tables.projection_rows(index, rows)
+                except (Refused, ReadFailed):
+                    continue  # one that refuses does not hold up the others
+                for slot, row in rows.items():
+                    if not_collected(str(index.collects), [row], there.get(slot)):
+                        yield slot, some[slot]
 
     def _remembered_there(self, wake: Wake, group: KeyValue) -> Iterator[Wake]:
         """The keys of the group that the wake covers, without its delete: it may mean another."""

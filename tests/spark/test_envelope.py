@@ -356,3 +356,14 @@ def test_a_good_event_has_no_echo_and_a_bad_one_of_ours_is_still_a_bad_record(
     good, bad = decoded(spark, event(PROJECTION, "i", MINE), event(PROJECTION, "x", MINE))
     assert (good.echo, good.topic, good.uid) == (None, None, 7)
     assert (bad.echo, bad.topic, bad.reason) == (None, TOPIC, "unknown op")
+
+
+@pytest.mark.parametrize("op", ["i", "u", "d"])
+def test_a_row_that_collects_names_its_mailbox_as_a_whole(spark: SparkSession, op: str) -> None:
+    """The set in the event cannot be trusted, and its delete took no message."""
+    change = event("applicableflag", op, {"mailboxid": MAILBOX}, {"userflags": {"value": ["a"]}})
+    (row,) = decoded(spark, change)
+    assert (row.mailboxid, row.uid, row.messageid, row.reason) == (MAILBOX, -1, None, None)
+    assert (row.deleted_from, row.deleted_at, row.looked_again) == (None, None, False)
+    (bad,) = decoded(spark, event("applicableflag", op, {}))
+    assert bad.reason == "missing key"

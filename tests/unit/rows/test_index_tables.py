@@ -262,7 +262,7 @@ def test_a_write_to_an_index_that_is_no_longer_kept_is_refused() -> None:
         (
             ("applicable_flags", "unseen_uids"),
             ("unseen_uids", "applicable_flags"),
-            ("firstunseen",),
+            ("firstunseen", "applicableflag"),
         ),
     ],
     ids=["the list always", "those that are named, in their order", "a row that gathers"],

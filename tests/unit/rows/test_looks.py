@@ -10,11 +10,20 @@ import pytest
 from reconcilers.declared.family import Projection
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import ReadFailed
-from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
+from reconcilers.words.model import (
+    NO_PROJECTION,
+    KeyValue,
+    Kind,
+    Row,
+    Slot,
+    Suspect,
+    Wake,
+    look_again,
+)
 from streaming.steps import looks
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
-from tests.builders.indexes import INDEXED
+from tests.builders.indexes import APPLICABLE, INDEXED, gathered
 from tests.builders.rows import (
     FAMILY,
     LONG_AGO,
@@ -28,7 +37,7 @@ from tests.builders.rows import (
 )
 from tests.builders.slots import uid_of
 from tests.fakes.checkpoints.memory import MemoryLineage
-from tests.fakes.memory_tables import PoisonedTables
+from tests.fakes.memory_tables import MemoryTables, PoisonedTables
 from tests.fakes.refusing import message_at
 
 LIST = PROJECTION.name
@@ -260,3 +269,53 @@ def test_a_memory_that_cannot_be_read_is_blamed_on_no_row(
     monkeypatch.setattr(ground.lineage, "of_slots", fails)
     with pytest.raises(ReadFailed):
         ground.look(*(changed(uid) for uid in range(1, 4)))
+
+
+# --- a row that collects -------------------------------------------------------------------------
+
+
+def collecting(*flags: str) -> MemoryTables:
+    """A mailbox of ten messages with the flags a and b, and these flags in its row."""
+    tables = MemoryTables()
+    for uid in range(1, 11):
+        message = message_at(at(uid))
+        cells = {"userflags": frozenset({"a", "b"} if uid < 3 else {"a"})}
+        tables.truths[message] = (truth(cells, uid=uid, messageid=message),)
+        tables.rows.setdefault(LIST, {})[at(uid)] = row(cells, uid=uid, messageid=message)
+        tables.rows.setdefault(APPLICABLE.name, {})[at(uid)] = gathered(*flags)
+    return tables
+
+
+def look_at_collected(tables: MemoryTables, *wakes: Wake) -> list[LookResult]:
+    family = replace(INDEXED, projections=(INDEXED.listing, APPLICABLE))
+    return list(Looks(Look(family, tables, MemoryLineage(), LONG_AGO)).at(wakes, NOW))
+
+
+def test_of_a_mailbox_as_a_whole_the_rows_are_looked_at_whose_flags_are_not_collected() -> None:
+    scheduled = look_again(WHOLE, NO_PROJECTION)
+    found = look_at_collected(collecting("a", "c"), scheduled)
+    assert {each.slot for each in suspects(found)} == {at(1), at(2)}
+    assert {each.projection for each in suspects(found)} == {APPLICABLE.name}
+    assert sum(looked.examined for looked in found) == 2
+    assert suspects(look_at_collected(collecting("a", "b"), scheduled)) == []
+
+
+def test_where_the_row_that_collects_is_gone_every_row_with_flags_is_looked_at() -> None:
+    tables = collecting()
+    del tables.rows[APPLICABLE.name]
+    found = look_at_collected(tables, look_again(WHOLE, NO_PROJECTION))
+    assert {each.slot for each in suspects(found)} == {at(uid) for uid in range(1, 11)}
+
+
+def test_an_event_of_the_row_that_collects_leads_to_nothing_yet() -> None:
+    """Also where the mailbox is known to be unreadable as a whole: nothing is counted."""
+    event, tables = Wake(WHOLE.key, None, oldest=NOW), collecting()
+    assert not any(looked.examined or looked.changes for looked in look_at_collected(tables, event))
+    one = Look(INDEXED, tables, MemoryLineage(), LONG_AGO, frozenset({WHOLE}))
+    assert not any(looked.changes for looked in Looks(one).at([event], NOW))
+
+
+def test_a_mailbox_whose_rows_cannot_be_listed_is_told() -> None:
+    tables = PoisonedTables(scan_fails=ReadFailed("too many tombstones"))
+    found = look_at_collected(tables, look_again(WHOLE, NO_PROJECTION))
+    assert unreadable(found) == {WHOLE: "too many tombstones"}

@@ -201,3 +201,16 @@ def test_a_job_is_sent_to_the_workers_with_functions_by_their_names() -> None:
     got = cloudpickle.loads(cloudpickle.dumps(sent))
     assert (got.connect, got.examiner) == (workers.connections, workers.examiner)
     assert got.settings == sent.settings
+
+
+def test_an_event_of_a_row_that_collects_schedules_one_look_at_its_mailbox(share: Share) -> None:
+    """Whatever an event says: a set's payload is the same for what is added and taken away."""
+    share.family, share.tables.truths = INDEXED, {MESSAGE_ID: (row(),)}
+    whole = INDEXED.whole_group(MAILBOX)
+    found = share.look({"uid": whole.key[1], "messageid": None, "changes": 3})
+    again = share.look({"uid": whole.key[1], "messageid": None})
+    (due,) = set(share.expiries.between(0, 2 * now_micros()))
+    assert (due.slot, due.source) == (whole, None)
+    assert found.changes == again.changes == {}
+    assert share.looks == [], "nothing is read yet"
+    assert not list(share.tallies.marked_since(0))
