@@ -13,9 +13,10 @@ from contextlib import closing, contextmanager
 from functools import partial
 
 from checkpoints.clock import now_micros, to_seconds
+from checkpoints.lease import Holder
 from checkpoints.sweeps import SweepRecord, Sweeps
 from reconcilers.declared.family import Family, bind, keeping
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.again.progress import CountedProgress, ShownProgress
 from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
 from streaming.again.workers import MOST_TASKS
@@ -35,9 +36,12 @@ from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
 
+LOOKS_EVERY = 5.0
+"""Seconds between two looks at whether another sweep has ended."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``reconcile sweep [--systems …] [--mode …] [--rate N] [--resume]``."""
+    """``reconcile sweep [--systems …] [--mode …] [--rate N] [--resume] [--wait]``."""
     add_mode(parser)
     parser.add_argument(
         "--systems",
@@ -46,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rate", type=positive, metavar="ROWS", help="most rows read per second")
     parser.add_argument("--resume", action="store_true", help="go on with the one that was ended")
+    parser.add_argument("--wait", action="store_true", help="begin when a running sweep has ended")
     add_settle(parser)
     parser.add_argument("--reason", default=NO_REASON, metavar="TEXT", help="kept")
     parser.add_argument("--who", metavar="NAME", help="kept (your user name)")
@@ -71,7 +76,8 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     record: SweepRecord | None = None
     found: SweepResult | None = None
     try:
-        alone = Alone(own.store, lease_of(settings), clocks_apart(settings.stream))
+        skew, busy = clocks_apart(settings.stream), beside_another(arguments, wait)
+        alone = Alone(own.store, lease_of(settings), skew, busy)
         with alone, closing(Watcher(settings.kafka)) as watcher:
             sink = hand_over(job, names, own.store, watcher, wait)
             with (
@@ -105,6 +111,29 @@ def measured(settings: Settings) -> Iterator[CountedProgress]:
     metrics = served(settings.metrics, "sweep_port", settings.cassandra.keyspace, "sweep")
     with ShownProgress() as shown:
         yield CountedProgress(shown, metrics.sweep_rows)
+
+
+def beside_another(
+    arguments: argparse.Namespace, wait: Callable[[float], None]
+) -> Callable[[Holder | None], None]:
+    """What to do while another sweep runs: with ``--wait`` print a line, and wait until it ends.
+
+    Raises `AlreadyRunning` without ``--wait``.
+    """
+    printed = list[str]()
+
+    def busy(holder: Holder | None) -> None:
+        runs = f"another sweep runs ({'its host is unknown' if holder is None else holder.host})"
+        if not arguments.wait:
+            raise AlreadyRunning(
+                f"{runs}: wait for it with --wait, or follow it with `reconcile status`"
+            )
+        if not printed:
+            printed.append(f"{runs}: waiting for its end; `reconcile status` shows how far it is")
+            print(*printed, file=sys.stderr)
+        wait(LOOKS_EVERY)
+
+    return busy
 
 
 def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None:

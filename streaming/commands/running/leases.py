@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -110,18 +111,38 @@ class Holding:
 
 
 class Alone:
-    """Holds a lease during a command that must not run twice at a time (a context manager)."""
+    """Holds a lease during a command that must not run twice at a time (a context manager).
 
-    def __init__(self, store: Store, name: str, skew: timedelta) -> None:
-        self._store, self._name = CassandraLease(store), name
+    ``busy`` is called with the holder while another has the lease. It waits, or raises.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        skew: timedelta,
+        busy: Callable[[Holder | None], None] | None = None,
+    ) -> None:
+        self._store, self._name, self._busy = CassandraLease(store), name, busy
         self._lease, self._over = lease_that_bears(skew, self._store, name), Event()
         self._threads = Threads(self._over)
 
     def __enter__(self) -> None:
-        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
-        end_lease_of_the_dead(self._store, self._name)
-        self._lease.acquire()
+        """Acquire, and renew in a thread. Raises `AlreadyRunning`, and as ``busy`` does."""
+        while not self._acquired():
+            if self._busy is not None:
+                self._busy(self._store.held_by(self._name))
         self._threads.start("lease", self._lease.keep)
+
+    def _acquired(self) -> bool:
+        end_lease_of_the_dead(self._store, self._name)
+        try:
+            self._lease.acquire()
+        except AlreadyRunning:
+            if self._busy is None:
+                raise
+            return False
+        return True
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Release the lease.
