@@ -7,8 +7,8 @@ the listing,   if lineage is complete: each row with lineage, indexes; a fingerp
 ahead          row that it needs is kept (`fingerprints.py`)
 the truth      each row with these fingerprints; a row without one with the listing and the indexes
                at its slot, and lineage then records it
-the listing    each row with the truth of the source that it names; unchanged rows that were
-               compared when the truth was read are skipped
+the listing    each row with the truth of the source that it names; unchanged rows that a glance
+               or a look at the truth found right are skipped
 an index       each row, by its key, with all of them
 =============  ====================================================================================
 
@@ -170,14 +170,15 @@ class Scanner:
         right = self._glance.right(asked, self._believed_since(), whole)
         if whole is not None:
             self._note_compared(right.values())
-        wakes = [
-            Wake(self._decoded(row), self._named(row, source), changes=0)
-            for row in rows
-            if None not in row[:width] and row[:width] not in right
-        ]
+        left = [row for row in rows if None not in row[:width] and row[:width] not in right]
         looked = BatchLook()
-        if wakes:
+        if left:
+            wakes = [Wake(self._decoded(row), self._named(row, source), changes=0) for row in left]
             look_at(job, frozenset(), wakes, looked)
+            if whole is not None:
+                differing = {each.slot.key for each in looked.suspects}
+                pairs = zip(left, wakes, strict=True)
+                self._note_compared(row for row, wake in pairs if wake.key not in differing)
         return looked.suspects
 
     def _believed_since(self) -> Micros | None:

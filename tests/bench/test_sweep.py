@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,13 +133,20 @@ class Swept:
 def swept(
     running: Running, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Swept]:
+    with filled(running.endpoints, cassandra, tmp_path_factory.mktemp("sweep"), MESSAGES) as made:
+        yield made
+
+
+@contextmanager
+def filled(stack: Endpoints, cassandra: Session, folder: Path, messages: int) -> Iterator[Swept]:
+    """A keyspace with so many messages, which is dropped afterwards."""
     name = uuid.uuid4().hex[:8]
-    keyspace, own, stack = f"bench_{name}", f"bench_{name}_own", running.endpoints
+    keyspace, own = f"bench_{name}", f"bench_{name}_own"
     james.create_schema(cassandra, keyspace)
-    made = Swept(stack, keyspace, own, tmp_path_factory.mktemp("sweep"))
+    made = Swept(stack, keyspace, own, folder)
     config = bench_settings(made.folder, stack, keyspace, own, {})
     begin_at_the_end(cassandra, config)
-    fill(cassandra, keyspace, MESSAGES, MAILBOXES)
+    fill(cassandra, keyspace, messages, min(MAILBOXES, messages // 10))
     yield made
     for each in (keyspace, own):
         cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")

@@ -15,13 +15,14 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import Misconfigured, ReadFailed
-from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
 from streaming.again import scan as module
 from streaming.again.fingerprints import KeptFingerprints
 from streaming.again.past import PastRows, SiftedRows
 from streaming.again.pieces import Piece, SweptPiece
 from streaming.again.scan import Scanner, Scanning, sweep_task
+from streaming.pipeline.worker import BatchLook
 from tests.builders.glances import glance_of
 from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
 from tests.fakes.checkpoints.memory import MemoryLineage
@@ -95,6 +96,7 @@ class OneMailbox:
         self.lineage = MemoryLineage()
         self.looked: list[Wake] = []
         self.marked = self.asked = 0
+        self.differing: set[int] = set()
         for uid in range(1, messages + 1):
             message = {**COMPLETE, "messageid": ids(uid), "mailboxid": ids(99), "uid": uid}
             for table in (FAMILY.truth.table, FAMILY.listing.table):
@@ -129,8 +131,14 @@ class OneMailbox:
     def watching(self) -> None:
         self.asked += 1
 
-    def look(self, wakes: list[Wake]) -> None:
+    def look(self, wakes: list[Wake], found: BatchLook) -> None:
         self.looked += wakes
+        slots = [each.slot for each in wakes if each.slot is not None]
+        found.suspects += [
+            Suspect(each, frozenset(), Kind.DIFFERING_CELLS, "messages")
+            for each in slots
+            if each.key[1] in self.differing
+        ]
 
     def mark(self, keys: list[tuple[KeyValue, ...]]) -> None:
         self.marked += len(keys)
@@ -139,7 +147,7 @@ class OneMailbox:
 @pytest.fixture
 def mailbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OneMailbox:
     made = OneMailbox(10, tmp_path)
-    monkeypatch.setattr(module, "look_at", lambda _job, _apart, wakes, _: made.look(wakes))
+    monkeypatch.setattr(module, "look_at", lambda _job, _apart, *of: made.look(*of))
     monkeypatch.setattr(module, "mark_counted", lambda _job, keys: made.mark(list(keys)))
     return made
 
@@ -179,6 +187,20 @@ def test_of_the_truth_only_what_the_listing_did_not_tell_ahead_is_read_elsewhere
     mailbox.tables.rows[truth][3]["modseq"] = bytes(8)  # changed since
     mailbox.sweep(truth)
     assert [wake.key for wake in mailbox.looked] == [(ids(99), 4)]
+
+
+def test_what_a_look_found_right_in_the_truth_is_not_looked_at_in_the_listing(
+    mailbox: OneMailbox,
+) -> None:
+    """A first sweep remembers nothing yet, so that no row of the truth is plainly right."""
+    mailbox.lineage, mailbox.differing = MemoryLineage(), {4}
+    mailbox.sweep(FAMILY.truth.table)
+    assert len(mailbox.looked) == 10
+    mailbox.looked.clear()
+    mailbox.tables.rows[FAMILY.listing.table][6]["modseq"] = bytes(8)  # changed since
+    mailbox.sweep(FAMILY.listing.table)
+    assert [wake.key for wake in mailbox.looked] == [(ids(99), 4), (ids(99), 7)]
+    assert mailbox.marked == 10
 
 
 def test_of_a_piece_without_rows_nothing_else_is_read(tmp_path: Path) -> None:
