@@ -261,6 +261,17 @@ def test_a_flag_in_use_is_added_and_none_is_taken_away(
     assert applicable() == {"old", "new", "other"}
 
 
+def test_a_flag_that_somebody_takes_away_comes_back(indexed_scene: Scene) -> None:
+    """No message is touched: the event of the row that collects leads to its mailbox."""
+    place, other = Place(), Place()
+    for each in (place, replace(other, mailboxid=place.mailboxid, uid=place.uid + 1)):
+        write_message(indexed_scene, each, userflags={"kept", "lost"})
+    until("the flags are there", lambda: flags_in_use(indexed_scene, place) == {"kept", "lost"})
+    less = "UPDATE $mail.applicableflag SET userflags = userflags - %s WHERE mailboxid = %s"
+    indexed_scene.execute(less, {"lost"}, place.mailboxid)
+    until("it is back", lambda: flags_in_use(indexed_scene, place) == {"kept", "lost"})
+
+
 def test_what_could_be_taken_away_is_a_report(indexed_scene: Scene, planted: Planted) -> None:
     indexed_scene.await_verified(planted.flagged.row)
     mailbox = str(planted.flagged.mailboxid)
