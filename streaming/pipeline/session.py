@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from streaming.pipeline.jvm import LOG4J, launch_jvm
 from streaming.pipeline.needs import connector_jars
+from streaming.pipeline.spark_errors import spark_there
 from streaming.pipeline.temporary import temporary_folder
 from streaming.settings import StreamSettings
 
@@ -35,7 +36,7 @@ def spark_session(settings: StreamSettings) -> SparkSession:
     conf = _conf(settings)
     with ONE_STARTS:
         if SparkContext._active_spark_context is None:  # noqa: SLF001 (no public way to ask)
-            with _signals_kept():
+            with _signals_kept(), spark_there():
                 SparkContext(conf=conf, gateway=launch_jvm(conf))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
@@ -71,6 +72,8 @@ def _conf(settings: StreamSettings) -> SparkConf:
 def _signals_kept() -> Iterator[None]:
     """Keep the handler of SIGINT, which PySpark replaces when Spark starts in the main thread."""
     handler = signal.getsignal(signal.SIGINT)
-    yield
-    if current_thread() is main_thread():
-        signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if current_thread() is main_thread():
+            signal.signal(signal.SIGINT, handler)

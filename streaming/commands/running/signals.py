@@ -32,26 +32,27 @@ class Signalled(BaseException):
 
 
 class Stop(Event):
-    """Set when the process is to stop; ``number`` is that of the signal."""
+    """Set when the process is to stop; ``number`` is that of the signal, if one asked for it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.number = signal.SIGINT
+        self.number: signal.Signals | None = None
 
     def ended(self, then: str) -> Signalled:
         """The exception that ends the command, with what a person does next."""
-        return Signalled(self.number, then)
+        return Signalled(self.number or signal.SIGINT, then)
 
     @contextmanager
     def first(self, then: str) -> Iterator[None]:
         """Raise `Signalled` instead of an error that comes with a signal.
 
-        A signal to the whole process group ends what this process has started, Spark above all.
+        A signal to the whole process group ends what this process has started, Spark above all. A
+        thread that has failed sets the event too; its error is the one that counts.
         """
         try:
             yield
         except ReconcilerError as failed:
-            if self.wait(GROUP_REACHED):
+            if self.wait(GROUP_REACHED) and self.number is not None:
                 raise self.ended(then) from failed
             raise
 

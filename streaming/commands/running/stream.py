@@ -69,7 +69,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         with stop.first(""):
             run_stream(settings, Mode(arguments.mode), stop, lost)
     except Signalled as signalled:
-        log.info("stopped while it failed: %s", signalled.__cause__)
+        log.warning("stopped while it failed: %s", signalled.__cause__)
     return 0
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from signal import SIGTERM, Signals
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +17,13 @@ import pytest
 from checkpoints.lease import Lease
 from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError
 from reconcilers.words.exit_codes import ExitCode
+from streaming import app
 from streaming.canary.writer import CanaryKeeper
 from streaming.commands.running import canary, own_stream, stream
 from streaming.commands.running import leases as holding
 from streaming.commands.running.own_stream import OwnStream
 from streaming.commands.running.own_sweeps import OwnSweeps
+from streaming.commands.running.signals import Stop
 from streaming.commands.running.threads import Threads
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.stream_names import StreamNames
@@ -193,6 +196,23 @@ def test_each_thread_of_a_stream_ends_it(
     with pytest.raises(EndedItself, match=f"thread {name} has ended"):
         stream.run_stream(SETTINGS, Mode.REPAIR, Event())
     assert query.stopped, "nothing is cut off: it ends as by SIGTERM"
+
+
+@pytest.mark.parametrize(("number", "code"), [(None, ExitCode.START_AGAIN), (SIGTERM, 0)])
+def test_the_command_ends_with_the_code_of_its_thread_unless_a_signal_came(
+    query: Watched, monkeypatch: pytest.MonkeyPatch, number: Signals | None, code: int
+) -> None:
+    stop = Stop()
+    stop.number = number
+    monkeypatch.setattr(stream, "stopped_by_signals", lambda: stop)
+    monkeypatch.setattr(CountingThread, "run", broken)
+    arguments = app.parsed(["stream", "--mode", "repair"])
+    try:
+        ended = stream.run(SETTINGS, arguments)
+    except ReconcilerError as failed:
+        ended = failed.exit_code
+    assert ended == code
+    assert query.stopped
 
 
 def test_a_stream_that_is_stopped_ends_without_an_error(query: Watched) -> None:
