@@ -1,0 +1,46 @@
+"""What Spark's JVM writes, as lines of our log."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FAILING = """
+    import sys
+    from py4j.protocol import Py4JJavaError
+    from streaming.monitoring import logs
+    from streaming.pipeline.session import spark_session
+    from streaming.settings import load
+
+    def bad(_):
+        raise ValueError("in two\\nlines")
+
+    logs.configure()
+    stream = load(None, {}).stream.model_copy(update={"checkpoint_dir": sys.argv[1]})
+    try:
+        spark_session(stream).sparkContext.parallelize([1], 1).mapPartitions(bad).collect()
+    except Py4JJavaError:
+        print("failed")
+"""
+
+
+def test_an_error_of_spark_is_one_line_with_its_trace(quick_spark: None, tmp_path: Path) -> None:
+    script = tmp_path / "failing.py"
+    script.write_text(textwrap.dedent(FAILING), encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "failed\n"
+    task, stage = map(json.loads, ended.stderr.splitlines())
+    assert {task["level"], stage["level"]} == {"error"}
+    assert "ValueError: in two | lines" in task["message"], "the worker's traceback"
+    assert " | \tat org.apache.spark.scheduler.Task.run" in task["message"], "the JVM's"
+    assert stage["message"].startswith("TaskSetManager: Task 0 in stage 0.0 failed")
