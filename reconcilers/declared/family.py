@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from reconcilers.declared.tally import Tally
+from reconcilers.declared.truth import PARTS, TruthTable
 from reconcilers.words.errors import Misconfigured, NotGuarded
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import NEVER_WRITTEN, WAKE_FIELDS, KeyValue, Row, Slot, Value
@@ -56,35 +56,6 @@ class Projection:
 def as_part(value: Value) -> KeyValue | None:
     """A cell as a part of a key, None if its type cannot be one."""
     return value if isinstance(value, PARTS) else None
-
-
-PARTS = (UUID, int, str)
-
-
-@dataclass(frozen=True, slots=True)
-class TruthTable:
-    """A table that holds the truth.
-
-    ``source`` is its partition key (a message). ``slot`` are the columns that lead to the
-    projection rows. A row without one of the ``required`` columns is incomplete: it is reported and
-    never copied. Counters count it if it has the ``summed`` columns. ``contents`` are the tables
-    with a source's content by its id, older ones first; see `bind`.
-    """
-
-    table: str
-    source: KeyColumn
-    slot: tuple[str, ...]
-    required: tuple[str, ...] = ()
-    summed: tuple[str, ...] = ()
-    contents: tuple[str, ...] = ()
-
-    def slot_of(self, row: Row) -> Slot:
-        """The slot of a row of this table. Raises ValueError if a part of the key is missing."""
-        cells = [row.cells.get(column) for column in self.slot]
-        parts = [cell for cell in cells if isinstance(cell, PARTS)]
-        if len(parts) < len(cells):
-            raise ValueError(f"a row of {self.table} without {', '.join(self.slot)}")
-        return Slot(*parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The truths that families share."""
 
-from reconcilers.declared.family import TruthTable
+from reconcilers.declared.truth import TruthTable
 from reconcilers.words.key import KeyColumn
 
 IMAP_UIDS = TruthTable(

@@ -15,8 +15,8 @@ from reconcilers.counters.open_message import (
     margin_of,
     total_margin,
 )
-from reconcilers.declared.family import TruthTable
 from reconcilers.declared.tally import Listed
+from reconcilers.declared.truth import TruthTable
 from reconcilers.words.errors import Deferred, Soon
 from reconcilers.words.model import KeyValue, Kind, Row, Slot
 from reconcilers.words.waiting import Wait, Waiting

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cassandra.cluster import Session
 
-from reconcilers.declared.family import TruthTable
+from reconcilers.declared.truth import TruthTable
 from reconcilers.words.model import KeyValue
 from streaming.settings import CassandraSettings
 from streaming.tables.statement_cache import StatementCache

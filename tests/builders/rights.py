@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from reconcilers.declared.family import Family, Projection, Schema, TruthTable, bind
+from reconcilers.declared.family import Family, Projection, Schema, bind
+from reconcilers.declared.truth import TruthTable
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import Micros, Row, Slot, Value
 from tests.builders.rows import LONG_AGO
