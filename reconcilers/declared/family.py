@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from reconcilers.declared.conversion import Conversions
 from reconcilers.declared.tally import Tally
 from reconcilers.declared.truth import PARTS, TruthTable
 from reconcilers.words.errors import Misconfigured, NotGuarded
@@ -21,9 +22,10 @@ class Projection:
     ``write_time_of_sets`` is a column that James writes with every change of a set; its write time
     stands for the set's, which Cassandra 4 cannot read. ``collects`` is the set column of an index
     with one row for each mailbox; the set holds elements of all messages and only grows.
-    ``optional`` names the content of a table that some installations leave empty. ``columns``
-    (without the key) and ``sets`` come from the cluster's schema (`bind`), because versions of
-    James differ. Raises `NotGuarded` if the table is a truth table (promise 1).
+    ``optional`` names the content of a table that some installations leave empty. ``conversions``
+    are for columns that are stored in another form than in the truth. ``columns`` (without the key)
+    and ``sets`` come from the cluster's schema (`bind`), because versions of James differ. Raises
+    `NotGuarded` if the table is a truth table (promise 1).
     """
 
     name: str
@@ -34,6 +36,7 @@ class Projection:
     write_time_of_sets: str | None = None
     collects: str | None = None
     optional: str | None = None
+    conversions: Conversions = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
 
@@ -188,7 +191,12 @@ def bind(family: Family, schema: Schema) -> Family:
     return replace(
         family,
         tallies=tallies,
-        truth=replace(truth, required=required, contents=contents_in(truth, schema)),
+        truth=replace(
+            truth,
+            required=required,
+            contents=contents_in(truth, schema),
+            sets=frozenset(column for column in columns if _is_set(columns[column])),
+        ),
         projections=tuple(_bind(each, columns, schema) for each in family.projections),
     )
 
@@ -227,8 +235,12 @@ def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Proj
     )
     for column in copied:
         _refuse_unknown_type(projection.table, column, own[column])
-    sets = frozenset(column for column in copied if own[column].startswith("set<"))
+    sets = frozenset(column for column in copied if _is_set(own[column]))
     return replace(projection, columns=copied, sets=sets)
+
+
+def _is_set(cql_type: str) -> bool:
+    return cql_type.startswith("set<")
 
 
 COPIED = frozenset(

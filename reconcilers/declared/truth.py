@@ -19,7 +19,7 @@ class TruthTable:
     ``source`` is its partition key (a message). ``slot`` are the columns that lead to the
     projection rows. A row without one of the ``required`` columns is incomplete: it is reported and
     never copied. Counters count it if it has the ``summed`` columns. ``contents`` are the tables
-    with a source's content by its id, older ones first; see `bind`.
+    with a source's content by its id, older ones first. ``sets`` are its set columns; see `bind`.
     """
 
     table: str
@@ -28,6 +28,7 @@ class TruthTable:
     required: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
     contents: tuple[str, ...] = ()
+    sets: frozenset[str] = frozenset()
 
     def slot_of(self, row: Row) -> Slot:
         """The slot of a row of this table. Raises ValueError if a part of the key is missing."""

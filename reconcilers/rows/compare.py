@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from reconcilers.declared.conversion import as_in_truth
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.seen import Seen, is_incomplete
 from reconcilers.words.model import Difference, Kind, Row
@@ -64,8 +65,8 @@ def elements(row: Row, column: str) -> frozenset[str]:
 
 
 def differing_columns(projection: Projection, truth: Row, actual: Row) -> tuple[str, ...]:
-    """The copied columns whose cells differ, in schema order."""
-    expected, found = truth.cells.get, actual.cells.get
+    """The copied columns whose cells differ, in schema order; compared in the truth's form."""
+    expected, found = truth.cells.get, as_in_truth(projection.conversions, actual).cells.get
     return tuple([column for column in projection.columns if expected(column) != found(column)])
 
 

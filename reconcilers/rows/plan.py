@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reconcilers.declared.conversion import as_copied
 from reconcilers.declared.family import Projection
 from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from reconcilers.rows.compare import elements, not_collected
@@ -60,9 +61,9 @@ def plan(
 
 
 def _wanted(projection: Projection, seen: Seen) -> Row:
-    """The only truth row that belongs at this slot; a repaired slot has exactly one."""
+    """The only truth row that belongs at this slot, as it is copied; a repaired slot has one."""
     [truth] = [each for each in seen.truths if projection.belongs(each)]
-    return truth
+    return as_copied(projection.conversions, truth)
 
 
 def _index_write(

@@ -39,7 +39,7 @@ class Tables:
         self.pace = RateLimiter(settings.rows_per_second)
         self._statements = StatementCache(session)
         self._truth_columns = _copied(family)
-        self._sets = frozenset[str]().union(*(each.sets for each in family.projections))
+        self._sets = family.truth.sets.intersection(self._truth_columns)
 
     # --- step 3: look, at QUORUM, without write times
 
