@@ -7,6 +7,8 @@ names its source by its own key.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from uuid import UUID
 
 from reconcilers.declared.family import Family, Projection, Schema, bind
@@ -67,3 +69,18 @@ def shown(user: str = BOB, rights: str = "lr", at: Micros = LONG_AGO) -> Row:
     """What the user's row says."""
     cells: dict[str, Value] = {"username": user, "mailboxid": SHARED, "rights": rights}
     return Row(cells, {"rights": at})
+
+
+def event(number: int, old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """An event of James that replaces a mailbox's list."""
+    difference = {"oldAcl": {"entries": old}, "newAcl": {"entries": new}}
+    told = {"eventId": number, "aggregateKey": str(SHARED), "type": "acl-updated"}
+    return json.dumps({**told, "aclDiff": difference})
+
+
+def stored_event(
+    number: int, old: Mapping[str, str], new: Mapping[str, str], at: Micros | None = LONG_AGO
+) -> Row:
+    """The same, as a row of the event store."""
+    cells: dict[str, Value] = {"aggregateid": SHARED, "eventid": number}
+    return Row({**cells, "event": event(number, old, new)}, {} if at is None else {"event": at})
