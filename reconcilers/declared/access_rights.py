@@ -139,7 +139,7 @@ EVENTS = TruthTable(
     source=KeyColumn("aggregateid", "timeuuid", "list"),
     slot=("key", "aggregateid"),
     required=("rights",),
-    derive=Derivation(("eventid",), ("event",), ("rights",), of_events),
+    derive=Derivation(("eventid",), ("event",), ("rights",), of_events, shared=True),
 )
 """Events of aggregates; an aggregate named by a mailbox's id holds the rights in it."""
 

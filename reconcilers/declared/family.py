@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from reconcilers.declared.conversion import Conversions
 from reconcilers.declared.tally import Tally
@@ -105,17 +106,22 @@ class Family:
         """The first column of the key; work is shared and projections are partitioned by it."""
         return self.key[0]
 
-    def key_of(self, table: str) -> tuple[str, ...] | None:
+    def key_of(self, table: str) -> tuple[str | None, ...] | None:
         """The columns of a table that hold this key, in its order; None for any other table."""
         if table == self.truth.table:
-            return self.truth.slot
+            return self.truth.named_key
         keys = (each.key for each in self.projections if each.table == table)
         return next(keys, None)
 
+    def known_part(self, *known: KeyValue | None) -> Slot:
+        """The slot of a finding about a key of which only these parts are known; no row's."""
+        (first, group), *rest = zip_longest(self.key, known)
+        named = (column.none_named if part is None else part for column, part in rest)
+        return Slot(first.of_no_row if group is None else group, *named)
+
     def whole_group(self, group: KeyValue | None) -> Slot:
         """The slot of a finding about a whole group (mailbox) that cannot be read; no row's."""
-        first, *rest = self.key
-        return Slot(first.of_no_row if group is None else group, *(e.none_named for e in rest))
+        return self.known_part(group)
 
     def is_whole_group(self, slot: Slot) -> bool:
         """Whether a slot is one that `whole_group` returns."""
@@ -137,8 +143,9 @@ class Family:
         """A slot for a sentence: ``mailbox … UID 7``."""
         if slot.key and self.is_whole_group(slot):
             return f"{self.group.label} {slot.group} as a whole"
-        parts = zip(self.key, slot.key, strict=False)
-        return " ".join(f"{column.label} {value}" for column, value in parts)
+        first, *rest = zip(self.key, slot.key, strict=False)
+        known = rest if rest and first[1] == self.key[0].of_no_row else [first, *rest]
+        return " ".join(f"{column.label} {value}" for column, value in known)
 
     @property
     def repaired(self) -> tuple[Projection | Tally, ...]:
@@ -183,7 +190,9 @@ def bind(family: Family, schema: Schema) -> Family:
     copied.
     """
     truth = family.truth
-    columns = _columns(schema, truth.table, (truth.source.name, *truth.slot))
+    read = () if truth.derive is None else truth.derive.reads
+    stored = _columns(schema, truth.table, (truth.source.name, *truth.stored_key, *read))
+    columns = truth.gives(stored)
     required = tuple(column for column in truth.required if column in columns)
     tallies = tallies_in(family, schema)
     for tally in tallies:
@@ -195,7 +204,7 @@ def bind(family: Family, schema: Schema) -> Family:
             truth,
             required=required,
             contents=contents_in(truth, schema),
-            sets=frozenset(column for column in columns if _is_set(columns[column])),
+            sets=frozenset(column for column in stored if _is_set(stored[column])),
         ),
         projections=tuple(_bind(each, columns, schema) for each in family.projections),
     )
@@ -223,7 +232,7 @@ def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
     return tuple(each for each in family.tallies if each.table in schema)
 
 
-def _bind(projection: Projection, truth: dict[str, str], schema: Schema) -> Projection:
+def _bind(projection: Projection, truth: Collection[str], schema: Schema) -> Projection:
     named = (projection.identity, projection.collects)
     needed = (*projection.key, *(column for column in named if column is not None))
     own = _columns(schema, projection.table, needed)

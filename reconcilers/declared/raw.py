@@ -50,12 +50,13 @@ class RawShape:
 def raw_shape(family: Family) -> RawShape | None:
     """The shape of a bound family's raw rows, None if the family cannot be read undecoded.
 
-    That is a family without projections, with conversions of cells, or whose listing does not name
-    the source. It is also one with a key type that our own tables encode in another way.
+    That is a family without projections, with a derived truth or with conversions of cells, or
+    whose listing does not name the source. It is also one with a key type that our own tables
+    encode in another way.
     """
     encode = [encoder(column) for column in (*family.key, family.truth.source)]
     converted = any(each.conversions for each in family.projections)
-    if not family.projections or converted or None in encode:
+    if not family.projections or converted or family.truth.derive or None in encode:
         return None
     truth, listing = family.truth, family.listing
     keys = tuple(dict.fromkeys((*truth.slot, truth.source.name)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from reconcilers.words.errors import MalformedContent
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import KeyValue, Row, Slot
 
@@ -30,13 +31,15 @@ class Derivation:
 
     ``key`` are the partition's clustering columns and ``reads`` the further columns that are read.
     ``gives`` are the columns of a truth row beside the slot's. ``rows`` is pure. A truth row's
-    write times are those of what it was derived from.
+    write times are those of what it was derived from. ``shared``: the partition key is a text that
+    names other things, too; a source is named by its text, and other partitions are left out.
     """
 
     key: tuple[str, ...]
     reads: tuple[str, ...]
     gives: tuple[str, ...]
     rows: Callable[[KeyValue, Sequence[Row]], Derived]
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,47 @@ class TruthTable:
     sets: frozenset[str] = frozenset()
     derive: Derivation | None = None
 
-    def rows_of(self, source: KeyValue, stored: Sequence[Row]) -> Derived:
-        """The truth rows of a source, given all rows of its partition."""
-        return tuple(stored) if self.derive is None else self.derive.rows(source, stored)
+    def rows_of(self, source: KeyValue, stored: Sequence[Row]) -> tuple[Row, ...]:
+        """The truth rows of a source, given all rows of its partition; or `MalformedContent`."""
+        if self.derive is None:
+            return tuple(stored)
+        rows = self.derive.rows(source, stored)
+        if isinstance(rows, Malformed):
+            raise MalformedContent(f"{self.table}: {rows.reason}")
+        return rows
+
+    def rows_of_each(
+        self, stored: Mapping[KeyValue, Sequence[Row]]
+    ) -> dict[KeyValue, tuple[Row, ...]]:
+        """The truth rows of sources; those without any are left out. Raises `MalformedContent`."""
+        found = {source: self.rows_of(source, rows) for source, rows in stored.items()}
+        return {source: rows for source, rows in found.items() if rows}
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its partitions are named by texts, and may be of other things than sources."""
+        return self.derive is not None and self.derive.shared
+
+    def partition_of(self, source: KeyValue) -> KeyValue:
+        """The partition key of a source, as this table stores it."""
+        return str(source) if self.is_shared else source
+
+    @property
+    def stored_key(self) -> tuple[str, ...]:
+        """The columns that tell the rows of a partition apart, in the table itself."""
+        return self.slot if self.derive is None else self.derive.key
+
+    @property
+    def named_key(self) -> tuple[str | None, ...]:
+        """The columns of an event's key that lead to the slot; None for a derived part."""
+        derived = self.derive is not None
+        return tuple(None if derived and each != self.source.name else each for each in self.slot)
+
+    def gives(self, stored: Collection[str]) -> frozenset[str]:
+        """The columns of its truth rows, if the table has these columns."""
+        if self.derive is None:
+            return frozenset(stored)
+        return frozenset({self.source.name, *self.slot, *self.derive.gives})
 
     def slot_of(self, row: Row) -> Slot:
         """The slot of a row of this table. Raises ValueError if a part of the key is missing."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.errors import MalformedContent, ReadFailed, Refused
 
 MOST_UNREADABLE = 50
 """Up to this many keys of one read count as unreadable rows; more are a node, or a disk."""
@@ -30,23 +30,26 @@ def in_halves(
 
     ``read_nothing`` reads a key that no row has, in the same way. If that fails too, the table or
     the server is the cause, and its error is raised. Errors other than `ReadFailed` and `Refused`
-    are raised, and the last one if more than `MOST_UNREADABLE` keys fail.
+    are raised, and the last one if more than `MOST_UNREADABLE` keys fail. `MalformedContent` is the
+    fault of no table and no server: it does not count for either.
     """
     answers: list[Answer] = []
     unreadable: list[tuple[Key, str]] = []
     waiting = [keys] if keys else []
-    asked = False
+    asked, failing = False, 0
     while waiting:
         some = waiting.pop()
         try:
             answers.append(read(some))
         except (ReadFailed, Refused) as failed:
-            if not asked:
+            is_read = isinstance(failed, MalformedContent)
+            if not asked and not is_read:
                 read_nothing()
                 asked = True
             if len(some) == 1:
                 unreadable.append((some[0], str(failed)))
-                if len(unreadable) > MOST_UNREADABLE:
+                failing += not is_read
+                if failing > MOST_UNREADABLE:
                     raise
                 continue
             middle = len(some) // 2

@@ -7,6 +7,7 @@
     │   ├── Unreachable           no host answered, or the answer did not come in time
     │   └── Overloaded            the server refused for now (overload, bootstrapping, no quorum)
     │       └── ReadFailed        it failed this read; other reads may succeed (`rows.halves`)
+    │           └── MalformedContent  the row was read, and what it stores cannot be understood
     ├── Refused                3  the server refuses the statement until a person acts
     ├── Deferred              70  a correction has to wait; the message says for what
     │   └── Soon                  it has to wait for the next look only
@@ -53,6 +54,10 @@ class Overloaded(Retryable):
 
 class ReadFailed(Overloaded):
     """The server is alive and failed this read: too many tombstones, or an undecodable cell."""
+
+
+class MalformedContent(ReadFailed):
+    """The server read the rows of a source, and their content cannot be understood."""
 
 
 class Refused(ReconcilerError):

@@ -111,7 +111,7 @@ def text_of(slot: Slot) -> str:
 
 
 def _quoted(text: str) -> str:
-    return text.replace("%", "%25").replace("/", "%2F") or "%"
+    return text.replace("%", "%25").replace("/", "%2F").replace("\0", "%00") or "%"
 
 
 def slot_from_text(columns: Sequence[KeyColumn], text: str) -> Slot:

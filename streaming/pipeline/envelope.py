@@ -14,9 +14,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 
 from reconcilers.declared.family import Family
-from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import INTEGERS, TIMED, UUIDS
 from reconcilers.words.model import PUBLISHED, Kind
+from streaming.pipeline.event_columns import EventColumns, is_in_key, key_of
 from streaming.pipeline.reasons import TIMED_UUID, UUID, any_wrong, misread, or_wrong_type
 from streaming.pipeline.sources import echo, is_wanted, once
 
@@ -34,8 +34,8 @@ def key_schema(family: Family) -> str:
     """Spark's schema of the records' keys: each key column of each table that wakes the family."""
     truth, types = family.truth, {family.truth.source.name: _sql(family.truth.source.type)}
     for table in family.wakes_on:
-        columns = zip(_key_of(family, table), family.key, strict=False)
-        types |= {name: _sql(column.type) for name, column in columns}
+        columns = zip(key_of(family, table), family.key, strict=False)
+        types |= {name: _sql(column.type) for name, column in columns if name is not None}
     assert truth.source.name in types
     return _fields({**types, "_corrupt": "STRING"})
 
@@ -43,7 +43,7 @@ def key_schema(family: Family) -> str:
 def value_schema(family: Family) -> str:
     """Spark's schema of a record's value: of an event, or of a key that was published again."""
     source, identity = family.truth.source, family.listing.identity
-    told = {} if _in_key(family) else {str(identity): f"STRUCT<value: {_sql(source.type)}>"}
+    told = {} if is_in_key(family) else {str(identity): f"STRUCT<value: {_sql(source.type)}>"}
     after = {**told, "_range_start": _BOUND, "_range_end": _BOUND}
     wake = {each.name: _sql(each.type) for each in family.named}
     wake |= {name: _sql(kind) for name, kind in PUBLISHED.items()}
@@ -72,18 +72,6 @@ def _struct(types: dict[str, str]) -> str:
     return f"STRUCT<{', '.join(f'`{name}`: {kind}' for name, kind in types.items())}>"
 
 
-def _key_of(family: Family, table: str) -> tuple[str, ...]:
-    key = family.key_of(table)
-    if key is None:
-        raise Misconfigured(f"family {family.name} wakes on {table}, which has no key of its")
-    return key
-
-
-def _in_key(family: Family) -> bool:
-    """Whether the key of a listing row contains its source."""
-    return family.listing.identity in family.listing.key
-
-
 def decoder(
     family: Family, keyspace: str, suspects_topic: str, canary_keyspace: str
 ) -> Callable[[DataFrame], DataFrame]:
@@ -104,74 +92,18 @@ def decoder(
         once(F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS)).alias("v"),
     )
     told = F.col("value").isNotNull()  # a tombstone of Kafka's compaction names no change
-    events = _Events(family)
+    events = EventColumns(family)
     reason = F.when(F.col("looked_again"), _bad_suspect(family)).when(
         F.col("echo").isNull(), _bad_event(events)
     )
-    heard, wanted, keys = echo(canary_keyspace), is_wanted(family, keyspace), _keys(events)
+    heard, keys = echo(canary_keyspace), _keys(events)
+    wanted = is_wanted(family, keyspace) & ~events.of_another_thing()
 
     def decode(records: DataFrame) -> DataFrame:
         parts = records.where(told).select(*parsed).withColumn("echo", heard).where(wanted)
         return parts.withColumn("reason", reason).select(*keys)
 
     return decode
-
-
-class _Events:
-    """Columns with the key and the source that an event of each of the family's tables names."""
-
-    def __init__(self, family: Family) -> None:
-        self.family = family
-        self.table = F.col("v").source["table"]
-        self.is_truth = self.table == family.truth.table
-        collecting = [each.table for each in family.projections if each.collects is not None]
-        self.collects = self.table.isin(*collecting) if collecting else F.lit(False)
-
-    def part(self, number: int) -> Column:
-        """The key part with this number, from the key of each table's record.
-
-        An event of a table that collects names the group as a whole (`Family.whole_group`).
-        """
-        part = self._of_table(number, lambda name: F.col("k")[name])
-        if not number:
-            return part
-        none = self.family.key[number].none_named
-        whole = none if isinstance(none, int) else str(none)
-        return F.when(self.collects, F.lit(whole)).otherwise(part)
-
-    def ranged(self, number: int) -> Column:
-        """That key part as text, if both bounds of a range delete name the same value."""
-        return self._of_table(number, _ranged)
-
-    def _of_table(self, number: int, value: Callable[[str], Column]) -> Column:
-        tables: dict[str, list[str]] = {}
-        for table in self.family.wakes_on:
-            key = _key_of(self.family, table)
-            if number < len(key):
-                tables.setdefault(key[number], []).append(table)
-        if len(tables) == 1:
-            return value(*tables)
-        return F.coalesce(
-            *(F.when(self.table.isin(*some), value(name)) for name, some in tables.items())
-        )
-
-    def partition(self) -> Column:
-        """The partition key, which every event has."""
-        source = self.family.truth.source.name
-        return F.when(self.is_truth, F.col("k")[source]).otherwise(self.part(0))
-
-    def source_in_key(self) -> Column:
-        """The source, from the key of a truth record; null for other tables."""
-        return F.when(self.is_truth, F.col("k")[self.family.truth.source.name])
-
-    def source_told(self) -> Column:
-        """The source that a listing row names; null for other tables."""
-        listing = self.family.listing
-        if _in_key(self.family):
-            named = F.col("k")[str(listing.identity)]
-        else:
-            named = F.col("v").after[str(listing.identity)].value
-        return F.when(self.table == listing.table, named)
 
 
 def _bad_suspect(family: Family) -> Column:
@@ -187,7 +119,7 @@ def _bad_suspect(family: Family) -> Column:
     )
 
 
-def _bad_event(events: _Events) -> Column:
+def _bad_event(events: EventColumns) -> Column:
     key, value, family = F.col("k"), F.col("v"), events.family
     parts = [(column, events.part(number)) for number, column in enumerate(family.key)]
     source = family.truth.source
@@ -195,6 +127,7 @@ def _bad_event(events: _Events) -> Column:
     whole_key = events.partition().isNotNull()
     for _column, part in parts:
         whole_key &= part.isNotNull()
+    whole_key |= events.names_source_alone()
     reason = (
         F.when(
             value.isNull() | value["_corrupt"].isNotNull(),
@@ -217,7 +150,7 @@ def _bad_event(events: _Events) -> Column:
     return or_wrong_type(reason, source, events.source_told())
 
 
-def _keys(events: _Events) -> list[Column]:
+def _keys(events: EventColumns) -> list[Column]:
     value, family = F.col("v"), events.family
     good = F.col("reason").isNull() & F.col("echo").isNull()
     event = good & ~F.col("looked_again")
@@ -253,7 +186,7 @@ def _later(milliseconds: Column, micros: Column) -> Column:
     return F.try_subtract(F.try_multiply(milliseconds, F.lit(1000)), micros)
 
 
-def _ids(events: _Events) -> dict[str, Column]:
+def _ids(events: EventColumns) -> dict[str, Column]:
     """The key and the source that an event names, in the order of `Family.named`.
 
     The bounds of a range delete give all key parts but the last, which is not known.
@@ -277,14 +210,3 @@ def _expires_at(value: Column) -> Column:
     times = F.regexp_extract_all(text, F.lit(_EXPIRY), F.lit(1))
     first, second = (text.contains(each) for each in _HAVE_EXPIRY)
     return F.when(first | second, F.array_max(times.cast("array<bigint>")))
-
-
-def _ranged(column: str) -> Column:
-    """The column's value if both bounds of a range delete name the same one; else null."""
-
-    def bound(name: str) -> Column:
-        values = F.col("v.after")[name].values
-        return F.get(F.filter(values, lambda each: each["name"] == column), F.lit(0))["value"]
-
-    start, end = bound("_range_start"), bound("_range_end")
-    return F.when(start == end, start)

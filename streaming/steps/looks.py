@@ -129,8 +129,8 @@ class Looks:
         return self._counted(wake, ())
 
     def _unread(self, wake: Wake, why: str) -> LookResult:
-        """The result for a wake that cannot be read; its group is the suspect if it has no slot."""
-        place = wake.slot or self.look.family.whole_group(wake.group)
+        """The result for a wake that cannot be read; the suspect is at what is known of its key."""
+        place = self.look.family.known_part(*wake.key)
         sources = frozenset[KeyValue]() if wake.source is None else frozenset({wake.source})
         listing = self.look.family.listing.name
         suspect = Suspect(place, sources, None, listing, wake.oldest, unreadable=why)

@@ -105,12 +105,12 @@ class Tables:
             consistency_level=levels_of(self._settings).serial,
         )
         asked = list(sources)
-        answers = self._read(query, ((source,) for source in asked))
-        return {
-            source: tuple(_with_times(_cells(row, self._sets)) for row in rows)
+        answers = self._read(query, ((self._truth.partition_of(source),) for source in asked))
+        stored = {
+            source: [_with_times(_cells(row, self._sets)) for row in rows]
             for source, rows in zip(asked, answers, strict=True)
-            if rows
         }
+        return self._truth.rows_of_each(stored)
 
     def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source with write times; sources without any are left out."""
@@ -146,7 +146,7 @@ class Tables:
 
     @property
     def _truth_key(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self._source, *self._truth.slot)))
+        return tuple(dict.fromkeys((self._source, *self._truth.stored_key)))
 
     def _table(self, table: str) -> str:
         return f"{self._settings.keyspace}.{table}"
@@ -166,11 +166,12 @@ class Tables:
         self, select: str, sources: Iterable[KeyValue], made: Callable[[dict[str, Any]], Row]
     ) -> dict[KeyValue, tuple[Row, ...]]:
         query = self._prepare(f"{select} WHERE {self._source} IN ?")
-        found: dict[KeyValue, list[Row]] = defaultdict(list)
-        for rows in self._read(query, ((list(some),) for some in _chunks(sources))):
+        named = {self._truth.partition_of(source): source for source in sources}
+        stored: dict[KeyValue, list[Row]] = defaultdict(list)
+        for rows in self._read(query, ((list(some),) for some in _chunks(named))):
             for row in rows:
-                found[row[self._source]].append(made(_cells(row, self._sets)))
-        return {source: tuple(some) for source, some in found.items()}
+                stored[named[row[self._source]]].append(made(_cells(row, self._sets)))
+        return self._truth.rows_of_each(stored)
 
     def _projection_rows(
         self, projection: Projection, slots: Iterable[Slot], columns: Sequence[str]
@@ -234,7 +235,12 @@ def _times(columns: Iterable[str], without: frozenset[str]) -> tuple[str, ...]:
 
 
 def _copied(family: Family) -> tuple[str, ...]:
-    """The truth's columns that a projection copies or that must not be null, without its key."""
+    """The truth's columns that a projection copies or that must not be null, without its key.
+
+    If truth rows are derived, they are the columns from which they are.
+    """
+    if family.truth.derive is not None:
+        return family.truth.derive.reads
     copied = {column for each in family.projections for column in each.columns}
     truth = family.truth
     return tuple(sorted((copied | set(truth.required)) - {truth.source.name, *truth.slot}))

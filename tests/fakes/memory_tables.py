@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from reconcilers.declared.family import Projection
+from reconcilers.declared.truth import TruthTable
+from reconcilers.declared.truths import IMAP_UIDS
 from reconcilers.declared.writes import Write
 from reconcilers.words.errors import ReadFailed
 from reconcilers.words.model import KeyValue, Row, Slot
@@ -15,23 +17,29 @@ from reconcilers.words.model import KeyValue, Row, Slot
 class MemoryTables:
     """Rows as they were put there; ``scanned`` and ``applied`` tell what was asked of them.
 
-    Writes are only taken down: a repair never holds here.
+    ``truths`` are the stored rows of each source; ``truth`` may derive others from them. Writes are
+    only taken down: a repair never holds here.
     """
 
     truths: dict[KeyValue, tuple[Row, ...]] = field(default_factory=dict)
     rows: dict[str, dict[Slot, Row]] = field(default_factory=dict)
     scanned: list[KeyValue] = field(default_factory=list)
     applied: list[Write] = field(default_factory=list)
+    truth: TruthTable = IMAP_UIDS
 
     def truth_rows(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         serially = self.truth_serially(messageids)
         return {each: tuple(Row(row.cells) for row in rows) for each, rows in serially.items()}
 
     def truth_serially(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
-        return {each: self.truths[each] for each in messageids if each in self.truths}
+        return self._truths(messageids)
 
     def truth_with_times(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
-        return {each: self.truths[each] for each in messageids if each in self.truths}
+        return self._truths(messageids)
+
+    def _truths(self, messageids: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        stored = {each: self.truths[each] for each in messageids if each in self.truths}
+        return self.truth.rows_of_each(stored)
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         found = self.projection_with_times(projection, slots)

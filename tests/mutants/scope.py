@@ -56,6 +56,7 @@ PARTS = (
         ),
         without=(
             "streaming/pipeline/envelope.py",
+            "streaming/pipeline/event_columns.py",
             "streaming/pipeline/keys.py",
             "streaming/pipeline/query.py",
             "streaming/pipeline/session.py",

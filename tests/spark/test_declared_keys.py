@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.words.model import PUBLISHED, Kind, Wake, look_again
 from tests.builders.answered import ANSWERED, WITH_ANSWERED
-from tests.builders.rights import BOB, RIGHTS, SHARED, place
+from tests.builders.rights import BOB, FROM_EVENTS, RIGHTS, SHARED, place
 from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
 from tests.spark.records import Record, bound, event, keys, published, ranged, settled, wakes
 
@@ -81,6 +81,31 @@ def test_bad_records_have_a_reason(spark: SparkSession) -> None:
         "missing key",
         "wrong type: an id is not a UUID",
     ]
+
+
+# --- a truth whose rows are derived --------------------------------------------------------------
+
+
+def of_aggregate(aggregateid: str, **key: object) -> dict[str, Any]:
+    return {"aggregateid": aggregateid, **key}
+
+
+def test_an_event_of_a_derived_truth_names_its_source_alone(spark: SparkSession) -> None:
+    key = of_aggregate(str(SHARED), eventid=3)
+    added, gone = event("eventstore", "i", key), event("eventstore", "d", of_aggregate(str(SHARED)))
+    bare = Wake((None, SHARED), SHARED, 5_000_000, from_truth=True)
+    deleted = replace(bare, deleted_from="eventstore", deleted_at=5_000_000)
+    assert set(wakes(spark, FROM_EVENTS, added, gone)) == {bare, deleted}
+    row = event("usermailboxacl", "u", {"username": BOB, "mailboxid": str(SHARED)})
+    assert wakes(spark, FROM_EVENTS, row) == [Wake((BOB, SHARED), SHARED, 5_000_000)]
+
+
+def test_events_of_what_is_no_source_are_left_out(spark: SparkSession) -> None:
+    others = ("FilteringAggregateId/bob", "62b63a6d-1a4b-4b8e-9c0e-0a2f3b9f4d11", "")
+    records = [event("eventstore", "i", of_aggregate(each, eventid=0)) for each in others]
+    assert keys(spark, FROM_EVENTS, *records).collect() == []
+    (bad,) = settled(spark, FROM_EVENTS, event("eventstore", "i", {"eventid": 0})).bad
+    assert bad["reason"] == "missing key"
 
 
 # --- what is published comes back ----------------------------------------------------------------

@@ -25,6 +25,7 @@ CODES = {
     "Unreachable": 4,
     "Overloaded": 4,
     "ReadFailed": 4,
+    "MalformedContent": 4,
     "Refused": 3,
     "Unreadable": 3,
     "Deferred": 70,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import permutations
 
 import pytest
@@ -18,7 +18,8 @@ from reconcilers.declared.access_rights import (
     LONGEST_NAME,
     has_rights,
 )
-from reconcilers.declared.truth import Malformed
+from reconcilers.declared.truth import TruthTable
+from reconcilers.words.errors import MalformedContent
 from reconcilers.words.model import Micros, Row, Value
 from tests.builders.rights import EVE, SHARED, event, stored_event
 from tests.builders.rows import LONG_AGO
@@ -32,13 +33,14 @@ lists = st.dictionaries(names, st.text("".join(sorted(LETTERS)), max_size=5), ma
 def derived(*events: Row) -> dict[Value, Value]:
     """The letters by name, after the events."""
     rows = EVENTS.rows_of(SHARED, events)
-    assert not isinstance(rows, Malformed)
     return {row.get("key"): row.get("rights") for row in rows}
 
 
-def why(found: Sequence[Row] | Malformed) -> str:
-    assert isinstance(found, Malformed)
-    return found.reason
+def why(truth: TruthTable, row: Row, *others: Row) -> str:
+    """Why the partition with these rows cannot be understood."""
+    with pytest.raises(MalformedContent) as raised:
+        truth.rows_of(SHARED, [*others, row])
+    return str(raised.value)
 
 
 # --- the event store -----------------------------------------------------------------------------
@@ -80,7 +82,6 @@ def test_a_partition_may_have_a_snapshot_alone() -> None:
 def test_a_truth_row_was_written_when_the_newest_event_was(at: Micros | None) -> None:
     rows = [stored_event(0, {}, {BEN: "l"}, LONG_AGO - 5), stored_event(1, {}, {ANA: "l"}, at)]
     found = EVENTS.rows_of(SHARED, rows)
-    assert not isinstance(found, Malformed)
     assert [dict(row.written) for row in found] == [{} if at is None else {"rights": at}] * 2
     assert EVENTS.slot_of(found[0]).key == (ANA, SHARED)
 
@@ -104,8 +105,8 @@ def test_a_truth_row_was_written_when_the_newest_event_was(at: Micros | None) ->
 )
 def test_what_james_could_not_load_is_malformed_as_a_whole(text: str | None, reason: str) -> None:
     bad = Row({"aggregateid": SHARED, "eventid": 3, "event": text})
-    found = why(EVENTS.rows_of(SHARED, [stored_event(4, {}, {BEN: "l"}), bad]))
-    assert found.startswith(f"event 3 of {SHARED}: ")
+    found = why(EVENTS, bad, stored_event(4, {}, {BEN: "l"}))
+    assert found.startswith(f"eventstore: event 3 of {SHARED}: ")
     assert reason in found
 
 
@@ -123,7 +124,6 @@ def test_obsolete_letters_are_those_that_james_reads() -> None:
 def test_a_list_in_one_cell(rights: Lists) -> None:
     row = Row({"id": SHARED, "acl": json.dumps({"entries": rights})}, {"acl": 7})
     found = JSON_LISTS.rows_of(SHARED, [row])
-    assert not isinstance(found, Malformed)
     assert {row.get("key"): row.get("rights") for row in found} == {
         name: frozenset(letters) for name, letters in rights.items()
     }
@@ -134,8 +134,8 @@ def test_a_list_in_one_cell(rights: Lists) -> None:
 def test_a_cell_without_a_list() -> None:
     assert JSON_LISTS.rows_of(SHARED, []) == ()
     assert JSON_LISTS.rows_of(SHARED, [Row({"id": SHARED, "acl": None})]) == ()
-    bad = JSON_LISTS.rows_of(SHARED, [Row({"id": SHARED, "acl": '{"entries": []}'})])
-    assert why(bad) == f"list of {SHARED}: a list of rights has no entries"
+    bad = Row({"id": SHARED, "acl": '{"entries": []}'})
+    assert why(JSON_LISTS, bad) == f"acl: list of {SHARED}: a list of rights has no entries"
 
 
 # --- rows, and who has one -----------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -16,59 +16,21 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from reconcilers.declared.writes import DeleteRow, SetCells
 from reconcilers.rows.deletes import ProjectionDelete, TruthDelete
-from reconcilers.rows.finding import Action, Finding, State
+from reconcilers.rows.finding import Action, State
 from reconcilers.rows.memory import Entry
 from reconcilers.words.key import text_of
-from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
+from reconcilers.words.model import KeyValue, Kind, Slot, Suspect, Wake
 from streaming.commands.arguments.finding_filter import FindingFilter
 from streaming.commands.person.decisions import RETRY, Desk
 from streaming.commands.person.orders import Orders
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
-from streaming.steps.look import Look, LookResult
-from streaming.steps.looks import Looks
-from streaming.steps.outcome import Outcome
+from streaming.steps.look import LookResult
 from streaming.topics.publish import suspect_record
-from tests.builders.examining import examiner
-from tests.builders.permits import permit
 from tests.builders.rights import BOB, EVE, LISTING, RIGHTS, SHARED, granted, place, shown
-from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW, SECOND
-from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
-from tests.fakes.memory_tables import MemoryTables
+from tests.builders.rights_ground import Ground
+from tests.builders.rows import DELAY, LONG_AGO, MOMENT, NOW
 
 OWN = RIGHTS.key
-
-
-@dataclass
-class Ground:
-    """Both sides, what is remembered of them, and what was published."""
-
-    truths: dict[KeyValue, tuple[Row, ...]] = field(default_factory=dict)
-    rows: dict[Slot, Row] = field(default_factory=dict)
-    lineage: MemoryLineage = field(default_factory=MemoryLineage)
-    published: list[Wake] = field(default_factory=list)
-    now: Micros = NOW
-
-    def __post_init__(self) -> None:
-        self.journal = MemoryJournal(lambda: self.now, (RIGHTS,))
-        self.tables = MemoryTables(truths=self.truths, rows={LISTING.name: self.rows})
-
-    def look(self, *wakes: Wake) -> LookResult:
-        look = Look(RIGHTS, self.tables, self.lineage, LONG_AGO)
-        (found,) = Looks(look).at(wakes, self.now)
-        return found
-
-    def settle(self, suspect: Suspect) -> list[Outcome]:
-        self.now += DELAY + SECOND
-        return examiner(
-            *(RIGHTS, LISTING, self.tables, self.lineage, self.journal),
-            publish=self.published.extend,
-            clock=lambda: self.now,
-        ).examine([suspect], permit(), f"batch {self.now}")
-
-    @property
-    def finding(self) -> Finding:
-        (finding,) = self.journal.open_findings(RIGHTS)
-        return finding
 
 
 def of_truth(user: str | None = BOB, **told: object) -> Wake:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from reconcilers.rows.halves import MOST_UNREADABLE, in_halves
-from reconcilers.words.errors import Overloaded, ReadFailed, Refused, Unreachable
+from reconcilers.words.errors import MalformedContent, Overloaded, ReadFailed, Refused, Unreachable
 
 
 class Server:
@@ -95,3 +95,11 @@ def test_other_errors_are_not_a_keys(error: type[Exception]) -> None:
     with pytest.raises(error):
         in_halves(range(8), server.read, nothing)
     assert len(server.reads) == 1
+
+
+def test_malformed_content_is_the_fault_of_no_table_however_much_there_is() -> None:
+    count = 3 * MOST_UNREADABLE
+    server = Server(*range(1, count), error=MalformedContent)
+    found = in_halves(range(count), server.read, broken(AssertionError("nobody asks")))
+    assert found.answers == ([0],)
+    assert [key for key, _ in found.unreadable] == list(range(1, count))
