@@ -118,15 +118,15 @@ def _rests_on_memory(
 ) -> bool:
     """Whether an event of this source that is still to come could make the repair wrong.
 
-    A removal is certain if a delete named this very row; otherwise it rests on lineage having no
-    other row or delete. A row near a delete is re-added because lineage has no truth delete that
-    meant it. What a person has accepted rests on that decision.
+    A removal is certain if the truth has a row that says so, or if a delete named this very row;
+    otherwise it rests on lineage having no other row or delete. A row near a delete is re-added
+    because lineage has no truth delete that meant it. What a person has accepted rests on that
+    decision.
     """
     match difference.kind:
         case Kind.EXTRA_ROW:
-            return not DECIDED_REMOVALS & accepted and not its_delete_was_heard(
-                family, seen, moment.delay
-            )
+            certain = bool(seen.truths) or its_delete_was_heard(family, seen, moment.delay)
+            return not certain and not DECIDED_REMOVALS & accepted
         case Kind.MISSING_ROW:
             near = bool(seen.memory.projection_deletes) or _is_near_a_delete(seen, moment)
             return near and not DECIDED_ADDITIONS & accepted

@@ -29,6 +29,8 @@ class ContentFound(Enum):
 def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | None:
     """Why removing this orphan is what its user did, None if unknown; ``delay`` is D (µs)."""
     memory, slot = seen.memory, seen.slot
+    if seen.truths:
+        return f"its {family.truth.source.label} was read, and gives it no place here"
     if its_delete_was_heard(family, seen, delay):
         return "a delete of this very row was seen"
     if memory.contradicted or not (memory.holds(slot) or _came_after(seen)):

@@ -44,8 +44,8 @@ class Ground:
         look = Look(self.family, self.tables, self.lineage, LONG_AGO)
         return list(Looks(look).at(wakes, self.now))
 
-    def settle(self, suspect: Suspect) -> list[Outcome]:
-        self.now += DELAY + SECOND
+    def settle(self, suspect: Suspect, after: Micros = DELAY + SECOND) -> list[Outcome]:
+        self.now += after
         return examiner(
             *(self.family, self.family.listing, self.tables, self.lineage, self.journal),
             publish=self.published.extend,

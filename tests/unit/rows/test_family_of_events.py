@@ -9,11 +9,13 @@ from uuid import UUID
 import pytest
 
 from reconcilers.declared.raw import raw_shape
-from reconcilers.declared.writes import SetCells
+from reconcilers.declared.writes import DeleteRow, SetCells
+from reconcilers.rows.confirm import judge
 from reconcilers.rows.finding import Action, Finding
 from reconcilers.rows.halves import MOST_UNREADABLE
+from reconcilers.rows.seen import Seen
 from reconcilers.words.key import slot_from_text, text_of
-from reconcilers.words.model import Kind, Row, Slot, Suspect, Wake
+from reconcilers.words.model import Kind, Repair, Report, Row, Slot, Suspect, Wake
 from streaming.steps.look import LookResult
 from tests.builders.rights import (
     BOB,
@@ -26,7 +28,7 @@ from tests.builders.rights import (
     stored_event,
 )
 from tests.builders.rights_ground import Ground
-from tests.builders.rows import LONG_AGO, MAILBOX
+from tests.builders.rows import DELAY, LONG_AGO, MAILBOX, MOMENT, NOW
 
 ANA = "ana"
 UNREADABLE_LIST = FROM_EVENTS.known_part(None, SHARED)
@@ -97,6 +99,38 @@ def test_a_row_is_written_in_the_projection_s_form(rows: Mapping[Slot, Row], kin
     assert isinstance(write, SetCells)
     assert (write.slot, dict(write.cells)) == (place(), {"rights": "lrw"})
     assert write.at == LONG_AGO + (1 if rows else 0)
+
+
+def test_a_right_that_should_be_gone_is_removed_because_its_list_says_so() -> None:
+    events = stored_event(0, {}, {BOB: "lr"}), stored_event(1, {BOB: "lr"}, {EVE: "l"})
+    scene = ground(*events, rows={place(): shown()})
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.REPAIR
+    (write,) = scene.tables.applied
+    assert isinstance(write, DeleteRow)
+    assert (write.slot, write.at) == (place(), LONG_AGO)
+    assert scene.finding.sentence == (
+        f"user_rights: user {BOB} mailbox {SHARED} is not in the truth;"
+        " its list was read, and gives it no place here"
+    )
+
+
+def test_what_a_list_says_of_a_row_rests_on_no_event_that_is_still_to_come() -> None:
+    truths = FROM_EVENTS.truth.rows_of(SHARED, [stored_event(0, {BOB: "lr"}, {})])
+    for stands in (truths, ()):
+        seen = Seen(place(), shown(), stands, frozenset({SHARED}), suspected=Kind.EXTRA_ROW)
+        verdict = judge(FROM_EVENTS, FROM_EVENTS.listing, seen, MOMENT)
+        assert isinstance(verdict, Repair if stands else Report)
+        if isinstance(verdict, Repair):
+            assert not verdict.rests_on_memory
+
+
+def test_a_list_that_was_changed_within_the_delay_is_not_judged() -> None:
+    events = stored_event(0, {}, {BOB: "lr"}), stored_event(1, {BOB: "lr"}, {}, at=NOW)
+    scene = ground(*events, rows={place(): shown()})
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW), after=DELAY - 1)
+    assert outcome.action is Action.LOOK_AGAIN
+    assert scene.tables.applied == []
 
 
 # --- content that cannot be understood -----------------------------------------------------------
