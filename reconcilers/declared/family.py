@@ -70,10 +70,12 @@ class Family:
     truth's ``slot``, under its own names. ``wakes_on`` are the tables whose events wake a key. The
     first projection lists the sources; the others are indexes, which follow it. A family of tallies
     has no projections; the keys that other families examine wake it. ``reads`` are further tables.
-    ``suffix`` ends the names of its lineage tables.
+    ``suffix`` ends the names of its lineage tables. If it is not ``remembered``, it has no lineage:
+    each row of its listing names its source in its key, so the truth of that source decides.
 
     Raises `NotGuarded` if it would write a table that it reads as truth (promise 1). Raises
-    `Misconfigured` if two names are equal, or a projection has another key.
+    `Misconfigured` if two names are equal, if a projection has another key, or if a family that is
+    not remembered has a listing whose key does not name the source.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Family:
     tallies: tuple[Tally, ...] = ()
     reads: tuple[str, ...] = ()
     suffix: str = ""
+    remembered: bool = True
 
     def __post_init__(self) -> None:
         for each in self.repaired:
@@ -95,6 +98,15 @@ class Family:
         for projection in self.projections:
             if len(projection.key) != len(self.key) and projection.collects is None:
                 raise Misconfigured(f"projection {projection.name} has another key than its family")
+        if not self.remembered and not self.is_source_in_key:
+            raise Misconfigured(
+                f"family {self.name} needs lineage: no key of its rows names the source"
+            )
+
+    @property
+    def is_source_in_key(self) -> bool:
+        """Whether the key of a listing row contains its source."""
+        return any(each.identity in each.key for each in self.projections[:1])
 
     @property
     def named(self) -> tuple[KeyColumn, ...]:

@@ -126,7 +126,8 @@ def _rests_on_memory(
     match difference.kind:
         case Kind.EXTRA_ROW:
             certain = bool(seen.truths) or its_delete_was_heard(family, seen, moment.delay)
-            return not certain and not DECIDED_REMOVALS & accepted
+            decided = bool(DECIDED_REMOVALS & accepted)
+            return family.remembered and not certain and not decided
         case Kind.MISSING_ROW:
             near = bool(seen.memory.projection_deletes) or _is_near_a_delete(seen, moment)
             return near and not DECIDED_ADDITIONS & accepted

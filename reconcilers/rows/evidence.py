@@ -29,8 +29,9 @@ class ContentFound(Enum):
 def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | None:
     """Why removing this orphan is what its user did, None if unknown; ``delay`` is D (µs)."""
     memory, slot = seen.memory, seen.slot
-    if seen.truths:
-        return f"its {family.truth.source.label} was read, and gives it no place here"
+    said = _said_by_truth(family, seen)
+    if said is not None or not family.remembered:
+        return said
     if its_delete_was_heard(family, seen, delay):
         return "a delete of this very row was seen"
     if memory.contradicted or not (memory.holds(slot) or _came_after(seen)):
@@ -40,6 +41,19 @@ def evidence_for_removal(family: Family, seen: Seen, delay: Micros) -> str | Non
     if slot not in memory.known or not heard_since_written(family, seen, delay):
         return None
     return _it_was_meant(family, seen, delay)
+
+
+def _said_by_truth(family: Family, seen: Seen) -> str | None:
+    """Why the truth of its source alone decides; an absence does only in a family without lineage.
+
+    A source without any truth row may have been lost.
+    """
+    source = family.truth.source.label
+    if seen.truths:
+        return f"its {source} was read, and gives it no place here"
+    if not family.remembered and seen.has_truth:
+        return f"its {source} was read, and does not name it"
+    return None
 
 
 def _never_known(seen: Seen) -> bool:
@@ -139,14 +153,19 @@ def _oldest(family: Family, seen: Seen) -> Micros:
 
 
 def _names_its_source(family: Family, row: Row) -> bool:
-    identity = family.listing.identity
-    return identity in family.listing.key or row.get(str(identity)) is not None
+    return family.is_source_in_key or row.get(str(family.listing.identity)) is not None
 
 
 def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
     """The report of an orphan without evidence, which waits for a person."""
     row, rows = family.key[-1].label, family.key[-1].plural
     source, group = family.truth.source.label, family.group.label
+    if not family.remembered:
+        return Report(
+            Kind.ABSENT_WITHOUT_DELETE,
+            f"its {source} has no truth row at all: the truth was lost or deleted, or restored from"
+            " an older copy",
+        )
     if not heard_since_written(family, seen, delay):
         unheard = f"no delete of the {source} in this {group} was received since"
         if seen.slot in seen.memory.known:

@@ -23,7 +23,8 @@ class Seen:
     their own delete. ``suspected`` is what a look at least one delay ago found here. ``listed``:
     for an index, whether the listing has the row. ``swept``: if no source was consulted, whether
     lineage has every row of the truth, and therefore none here. ``others_listed`` are the
-    remembered rows of its sources in this group that the listing has.
+    remembered rows of its sources in this group that the listing has. ``has_truth``: a consulted
+    source has a truth row in some group.
     """
 
     slot: Slot
@@ -36,6 +37,7 @@ class Seen:
     listed: bool = False
     swept: bool = False
     others_listed: frozenset[Slot] = frozenset()
+    has_truth: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ def seen_at(
         present=present,
         suspected=suspect.suspected,
         listed=rows.listed is not None,
+        has_truth=bool(rows.truths),
     )
 
 

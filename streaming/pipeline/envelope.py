@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the field's usual name)
 from reconcilers.declared.family import Family
 from reconcilers.words.key import INTEGERS, TIMED, UUIDS
 from reconcilers.words.model import PUBLISHED, Kind
-from streaming.pipeline.event_columns import EventColumns, is_in_key, key_of
+from streaming.pipeline.event_columns import EventColumns, key_of
 from streaming.pipeline.reasons import TIMED_UUID, UUID, any_wrong, misread, or_wrong_type
 from streaming.pipeline.sources import echo, is_wanted, once
 
@@ -43,7 +43,7 @@ def key_schema(family: Family) -> str:
 def value_schema(family: Family) -> str:
     """Spark's schema of a record's value: of an event, or of a key that was published again."""
     source, identity = family.truth.source, family.listing.identity
-    told = {} if is_in_key(family) else {str(identity): f"STRUCT<value: {_sql(source.type)}>"}
+    told = {} if family.is_source_in_key else {str(identity): f"STRUCT<value: {_sql(source.type)}>"}
     after = {**told, "_range_start": _BOUND, "_range_end": _BOUND}
     wake = {each.name: _sql(each.type) for each in family.named}
     wake |= {name: _sql(kind) for name, kind in PUBLISHED.items()}

@@ -21,11 +21,6 @@ def key_of(family: Family, table: str) -> tuple[str | None, ...]:
     return key
 
 
-def is_in_key(family: Family) -> bool:
-    """Whether the key of a listing row contains its source."""
-    return family.listing.identity in family.listing.key
-
-
 class EventColumns:
     """Columns with the key and the source that an event of each of the family's tables names."""
 
@@ -90,7 +85,7 @@ class EventColumns:
     def source_told(self) -> Column:
         """The source that a listing row names; null for other tables."""
         listing = self.family.listing
-        if is_in_key(self.family):
+        if self.family.is_source_in_key:
             named = F.col("k")[str(listing.identity)]
         else:
             named = F.col("v").after[str(listing.identity)].value

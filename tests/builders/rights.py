@@ -59,13 +59,14 @@ FROM_EVENTS: Family = bind(
         truth=EVENTS,
         wakes_on=("eventstore", "usermailboxacl"),
         projections=(replace(USER_RIGHTS, belongs=has_rights, conversions={"rights": LETTERS}),),
+        remembered=False,
     ),
     {
         "eventstore": {"aggregateid": "text", "eventid": "int", "event": "text"},
         "usermailboxacl": SCHEMA["usermailboxacl"],
     },
 )
-"""The same family where the truth is derived from events."""
+"""The same family where the truth is derived from events; it has no lineage."""
 
 SHARED = UUID("55555555-0000-1000-8000-000000000005")
 """A mailbox that its owner shares."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from checkpoints.no_lineage import NoLineage
 from reconcilers.declared.family import Family
+from reconcilers.declared.writes import SetCells
 from reconcilers.rows.finding import Finding
 from reconcilers.words.model import KeyValue, Micros, Row, Slot, Suspect, Wake
 from streaming.steps.look import Look, LookResult
@@ -17,6 +19,8 @@ from tests.builders.rights import LISTING, RIGHTS
 from tests.builders.rows import DELAY, LONG_AGO, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
+
+MOST_LOOKS = 10
 
 
 @dataclass
@@ -31,6 +35,7 @@ class Ground:
     family: Family = RIGHTS
 
     def __post_init__(self) -> None:
+        self.kept = self.lineage if self.family.remembered else NoLineage()
         self.journal = MemoryJournal(lambda: self.now, (self.family,))
         self.tables = MemoryTables(
             truths=self.truths, rows={LISTING.name: self.rows}, truth=self.family.truth
@@ -41,16 +46,38 @@ class Ground:
         return found
 
     def looks(self, wakes: Sequence[Wake]) -> list[LookResult]:
-        look = Look(self.family, self.tables, self.lineage, LONG_AGO)
+        look = Look(self.family, self.tables, self.kept, LONG_AGO)
         return list(Looks(look).at(wakes, self.now))
 
     def settle(self, suspect: Suspect, after: Micros = DELAY + SECOND) -> list[Outcome]:
         self.now += after
         return examiner(
-            *(self.family, self.family.listing, self.tables, self.lineage, self.journal),
+            *(self.family, self.family.listing, self.tables, self.kept, self.journal),
             publish=self.published.extend,
             clock=lambda: self.now,
         ).examine([suspect], permit(), f"batch {self.now}")
+
+    def converge(self, *wakes: Wake) -> None:
+        """Look, confirm and write until no key is published any more."""
+        waiting = list(wakes)
+        for _ in range(MOST_LOOKS):
+            for suspect in (each for one in self.looks(waiting) for each in one.suspects):
+                self.settle(suspect)
+                self._carry_out()
+            waiting, self.published[:] = list(self.published), []
+            if not waiting:
+                return
+        raise AssertionError("it does not come to an end")
+
+    def _carry_out(self) -> None:
+        for write in self.tables.applied:
+            row = self.rows.pop(write.slot, Row({}))
+            if isinstance(write, SetCells):
+                key = dict(zip(write.projection.key, write.slot.key, strict=True))
+                times = dict.fromkeys(write.cells, write.at)
+                cells = {**key, **row.cells, **write.cells}
+                self.rows[write.slot] = Row(cells, {**row.written, **times})
+        self.tables.applied.clear()
 
     @property
     def finding(self) -> Finding:

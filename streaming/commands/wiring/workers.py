@@ -23,6 +23,7 @@ from checkpoints.cassandra import (
 )
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
+from checkpoints.no_lineage import NoLineage
 from reconcilers.declared.family import Family, Projection
 from reconcilers.declared.raw import raw_shape
 from reconcilers.rows.finding import Attempts
@@ -81,7 +82,7 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
     tables = Tables(session, settings.cassandra, of.family)
     return Connections(
         tables,
-        CassandraLineage(store, of.family),
+        CassandraLineage(store, of.family) if of.family.remembered else NoLineage(),
         CassandraJournal(
             store,
             scope=settings.cassandra.keyspace,

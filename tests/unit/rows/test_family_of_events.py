@@ -7,13 +7,18 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import raw_shape
 from reconcilers.declared.writes import DeleteRow, SetCells
 from reconcilers.rows.confirm import judge
+from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, Finding
 from reconcilers.rows.halves import MOST_UNREADABLE
 from reconcilers.rows.seen import Seen
+from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import slot_from_text, text_of
 from reconcilers.words.model import Kind, Repair, Report, Row, Slot, Suspect, Wake
 from streaming.steps.look import LookResult
@@ -131,6 +136,73 @@ def test_a_list_that_was_changed_within_the_delay_is_not_judged() -> None:
     (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW), after=DELAY - 1)
     assert outcome.action is Action.LOOK_AGAIN
     assert scene.tables.applied == []
+
+
+# --- no lineage: the read of a source decides ----------------------------------------------------
+
+OTHERS = [stored_event(0, {}, {EVE: "l"})]
+
+
+def test_a_row_that_its_list_never_named_is_removed_after_two_looks() -> None:
+    scene = ground(*OTHERS, rows={place(): shown()})
+    (outcome,) = scene.settle(replace(suspect(Kind.EXTRA_ROW), suspected=None))
+    assert outcome.action is Action.LOOK_AGAIN
+    (again,) = scene.published
+    assert (again.slot, again.suspected) == (place(), Kind.EXTRA_ROW)
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.REPAIR
+    assert scene.finding.sentence.endswith("; its list was read, and does not name it")
+    assert [type(write) for write in scene.tables.applied] == [DeleteRow]
+
+
+def test_such_a_removal_waits_for_no_event() -> None:
+    listing, asked = FROM_EVENTS.listing, frozenset([SHARED])
+    seen = Seen(place(), shown(), (), asked, suspected=Kind.EXTRA_ROW, has_truth=True)
+    verdict = judge(FROM_EVENTS, listing, seen, replace(MOMENT, frontier=0))
+    assert isinstance(verdict, Repair)
+    assert not verdict.rests_on_memory
+
+
+def test_rows_of_a_list_that_is_gone_as_a_whole_wait_for_a_person() -> None:
+    scene = ground(rows={place(): shown()})
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.REPORT
+    assert scene.finding.kind is Kind.ABSENT_WITHOUT_DELETE
+    assert scene.finding.sentence.startswith("its list has no truth row at all: the truth was lost")
+    assert scene.journal.accept(accepted(scene.finding, scene.now))
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.REPAIR
+
+
+def test_only_a_family_whose_rows_name_their_source_needs_no_lineage() -> None:
+    assert FROM_EVENTS.is_source_in_key
+    assert not MESSAGE.is_source_in_key
+    with pytest.raises(Misconfigured, match="family message needs lineage"):
+        replace(MESSAGE, remembered=False)
+
+
+lists = st.dictionaries(st.sampled_from([BOB, EVE, ANA, "$staff", "-eve"]), st.text("lrw"))
+rows = st.dictionaries(st.sampled_from([BOB, EVE, ANA, "mallory"]), st.text("lrwx"))
+
+
+@given(st.lists(lists, max_size=3), rows)
+def test_rights_become_those_of_the_newest_list(
+    history: list[dict[str, str]], stored: dict[str, str]
+) -> None:
+    """Whatever stood there; nothing is removed of a list that names nobody and never did."""
+    pairs = zip([{}, *history], history, strict=False)
+    events = [stored_event(number, *both) for number, both in enumerate(pairs)]
+    scene = ground(*events, rows={place(user): shown(user, text) for user, text in stored.items()})
+    scene.converge(OF_SOURCE, *(Wake((user, SHARED), SHARED, LONG_AGO) for user in stored))
+    newest = {name: set(text) for name, text in history[-1].items()} if history else {}
+    expected = {name: text for name, text in newest.items() if text and name[0] not in "$-"}
+    left = {slot.group: set(str(row.get("rights"))) for slot, row in scene.rows.items()}
+    if any(history):
+        assert left == expected
+        assert findings(scene) == {}
+    else:
+        assert left == {user: set(text) for user, text in stored.items()}
+        assert {each.kind for each in findings(scene).values()} <= {Kind.ABSENT_WITHOUT_DELETE}
 
 
 # --- content that cannot be understood -----------------------------------------------------------
