@@ -85,12 +85,24 @@ ACCEPT = Decision("accepted", _not_accepted, accepted, _store_accepted)
 
 
 class Listing(NamedTuple):
-    """One open finding as a person was shown it."""
+    """One open finding as a person was shown it, with its times (µs)."""
 
     family: Family
     projection: str
     slot: Slot
     reason: Reason
+    found_at: Micros
+    tried_at: Micros
+
+    @classmethod
+    def of(cls, family: Family, finding: Finding) -> Listing:
+        """The finding as it is now."""
+        times = finding.found_at, finding.tried_at
+        return cls(family, finding.projection, finding.slot, finding.reason, *times)
+
+    def is_still(self, finding: Finding) -> bool:
+        """Whether the finding is the listed one, for the same reason."""
+        return (finding.found_at, finding.reason) == (self.found_at, self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +127,7 @@ class Desk:
             missing.discard(key)
             why = decision.refusal(finding)
             if why is None:
-                listed.append(Listing(family, finding.projection, finding.slot, finding.reason))
+                listed.append(Listing.of(family, finding))
             elif keys is not None:
                 print(f"refused  {text_of(finding.slot)} {finding.kind.value}: {why}")
                 refused += 1
@@ -162,16 +174,20 @@ class Desk:
     def _carry_out(self, decision: Decision, listed: Listing) -> str | None:
         """Decide on a listed finding as it is now; returns what happens to it next.
 
-        Returns None if it has ended, or it has another reason now, or it refuses now.
+        Returns None if it has ended, or it has another reason now, or it refuses now. Of many rows,
+        those that were counted by the time of the list are accepted.
         """
         family, where = listed.family, f"{text_of(listed.slot)} {listed.reason.kind.value}"
         here = self.journal.recall(family, listed.projection, [listed.slot])
         finding = here.get(listed.slot)
         changed = f"changed  {where}: no longer as it was listed, nothing is decided"
-        if finding is None or finding.reason != listed.reason or decision.refusal(finding):
+        if finding is None or not listed.is_still(finding) or decision.refusal(finding):
             print(changed)
             return None
-        then = SWEPT if finding.kind in OF_MANY_ROWS else LOOKED_AT
+        many = finding.kind in OF_MANY_ROWS
+        if many:
+            finding = replace(finding, tried_at=listed.tried_at)
+        then = SWEPT if many else LOOKED_AT
         sentence = finding.told
         if self.orders.dry_run:
             print(f"would be {decision.done}  {where}: {sentence}")
@@ -181,7 +197,7 @@ class Desk:
         if not decision.store(self.journal, replace(decided, sentence=told)):
             print(changed)
             return None
-        if family.projections and finding.kind not in OF_MANY_ROWS:
+        if family.projections and not many:
             self.publish(family, [finding_wake(finding)])  # a tally's are read now and then
         print(f"{decision.done:<8} {where}: {sentence}")
         return then

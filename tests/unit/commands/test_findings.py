@@ -12,7 +12,7 @@ from checkpoints.codec import finding_to_json
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.decision import ACCEPTABLE, OF_MANY_ROWS
 from reconcilers.rows.finding import Finding, State
-from reconcilers.sweep.lost_rows import LostRows, together
+from reconcilers.sweep.lost_rows import LostRow, LostRows, covered, together
 from reconcilers.words.key import WHOLE_TABLE, text_of
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import Wait, Waiting
@@ -138,6 +138,39 @@ def test_another_doubt_than_was_listed_is_not_accepted(
     assert desk.decide(ACCEPT, None, EACH) == 1
     assert not office.found(slot).accepted
     assert "no longer as it was listed" in capsys.readouterr().out
+
+
+def test_rows_that_were_counted_after_the_list_are_not_accepted(office: Office) -> None:
+    """While the question is asked, a sweep goes on counting."""
+    listed = together(MESSAGE, LostRows(Kind.ABSENT_WITHOUT_DELETE, 2_000, 1), NOW - 9)
+    office.journal.put(listed)
+
+    def agreed(_question: str) -> bool:
+        more = together(MESSAGE, LostRows(Kind.ABSENT_WITHOUT_DELETE, 9_000, 5), NOW - 1)
+        office.journal.touch(replace(more, found_at=listed.found_at))
+        return True
+
+    assert office.deciding(replace(ANA, agreed=agreed)).decide(ACCEPT, None, EACH) == 0
+    group = office.found(listed.slot)
+    counted = {
+        at: LostRow(a_slot(), Kind.ABSENT_WITHOUT_DELETE, at, at) for at in (NOW - 9, NOW - 8)
+    }
+    taken = {at: bool(covered(group, row, row.reason)) for at, row in counted.items()}
+    assert taken == {NOW - 9: True, NOW - 8: False}
+
+
+def test_a_finding_that_is_newer_than_the_list_is_not_accepted(office: Office) -> None:
+    """While the question is asked, the listed one ends, and its row is found again."""
+    slot = office.put(Kind.CONTENT_LOST, State.REPORTED)
+    listed = office.found(slot)
+
+    def agreed(_question: str) -> bool:
+        office.journal.close(listed, State.HEALED, NOW)
+        office.journal.put(replace(listed, found_at=listed.found_at + 1))
+        return True
+
+    assert office.deciding(replace(ANA, agreed=agreed)).decide(ACCEPT, None, EACH) == 1
+    assert not office.found(slot).accepted
 
 
 def test_what_ends_meanwhile_is_not_called_accepted(
