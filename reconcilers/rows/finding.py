@@ -5,7 +5,7 @@
     (difference) ──▶ intended ──▶ verified            equal at the next look, whoever did it
                         │  ▲
                         │  └──── not held: differs, nothing newer than our write: next attempt
-                        ├──────▶ superseded           a newer user write: judged again
+                        ├──────▶ superseded           a newer write: judged again as a new finding
                         ├──────▶ parked               its table refuses writes: one finding for all
                         └──────▶ stuck                after the last attempt; `findings --retry`
     (reported class) ─▶ reported ─▶ healed            for a person; equal at a later look
@@ -198,12 +198,7 @@ def advance(
         case LookAgain(reason=reason):
             return Step(Action.LOOK_AGAIN, reason=reason)
         case Report(kind=kind):
-            if previous is None:
-                return Step(Action.REPORT)
-            same = previous.kind == kind and previous.state is State.REPORTED
-            tried = previous.state in {State.INTENDED, State.STUCK}
-            unsaid = tried and kind is Kind.UNREADABLE  # it proves nothing about the repair
-            return Step(Action.KEEP if same or unsaid else Action.REPORT)
+            return _reported(previous, kind, seen)
         case Repair():
             return _differs(previous, verdict, seen, now, attempts)
 
@@ -215,6 +210,26 @@ def _agreed(previous: Finding | None, now: Now, attempts: Attempts) -> Step:
     if ours and _just_tried(previous, now, attempts):
         return Step(Action.LOOK_AGAIN, reason="its repair must hold for a delay")
     return Step(Action.CLOSE, ends_as=State.VERIFIED if ours else State.HEALED)
+
+
+def _reported(previous: Finding | None, kind: Kind, seen: Seen) -> Step:
+    if previous is None:
+        return Step(Action.REPORT)
+    same = previous.kind == kind and previous.state is State.REPORTED
+    unread = kind is Kind.UNREADABLE  # it proves nothing about the repair
+    if same or (unread and previous.state in {State.INTENDED, State.STUCK}):
+        return Step(Action.KEEP)
+    ended = not unread and _is_another_row(previous, seen.actual)
+    return Step(Action.REPORT, ends_as=State.SUPERSEDED if ended else None)
+
+
+def _is_another_row(previous: Finding, now: Row | None) -> bool:
+    """Whether our removal has taken the row, or a cell is newer than our writes and all before."""
+    ours = [write.at for write in previous.writes if isinstance(write, Write)]
+    if not ours or now is None:
+        return bool(ours) and previous.kind is Kind.EXTRA_ROW
+    before = previous.before.newest if previous.before is not None else None
+    return (now.newest or 0) > max(*ours, before or 0)
 
 
 def _differs(

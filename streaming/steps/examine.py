@@ -181,18 +181,17 @@ class Examiner:
     def _examine_one(self, case: ConfirmedSuspect, batch: _Batch) -> Iterator[Outcome]:
         verdict = self.verdict(case)
         previous = case.previous
-        if (
-            batch.permit.admission.observe
-            and previous is not None
-            and previous.state is State.INTENDED
-        ):
+        intended = previous is not None and previous.state is State.INTENDED
+        if batch.permit.admission.observe and intended:
             yield Outcome(case.slot, Action.NOTHING, None)  # it belongs to the stream that repairs
             return
         step = advance(previous, verdict, case.seen, case.now, self.rules.attempts)
         if step.ends_as is not None:
             yield batch.record.close(case, step.ends_as)
             case = replace(case, previous=None)
-        if step.action is not Action.CLOSE:
+        if step.ends_as is State.SUPERSEDED:  # judged again without what was accepted for it
+            yield from self._examine_one(case, batch)
+        elif step.action is not Action.CLOSE:
             yield from self._act(case, verdict, step, batch)
 
     def _act(

@@ -174,6 +174,35 @@ def test_a_row_that_cannot_be_read_says_nothing_of_a_repair_that_was_tried(state
     assert unread.action is (Action.KEEP if tried else Action.REPORT)
 
 
+def reported_after(previous: Finding, actual: Row | None, kind: Kind = Kind.DUPLICATE_UID) -> Step:
+    return step(previous, Report(kind, "for a person"), seen(actual, truth()))
+
+
+@pytest.mark.parametrize(("at", "newer"), [(OURS, False), (OURS + 1, True)])
+@pytest.mark.parametrize("state", [State.INTENDED, State.STUCK, State.HELD])
+def test_a_report_on_a_row_that_is_newer_than_our_write_ends_its_finding(
+    state: State, at: int, newer: bool
+) -> None:
+    answer = reported_after(finding(state), row(written={"modseq": at}))
+    assert answer == Step(Action.REPORT, ends_as=State.SUPERSEDED if newer else None)
+
+
+def test_what_the_row_had_before_our_write_is_not_newer() -> None:
+    before = row(written={"modseq": OURS + 5})
+    assert reported_after(finding(before=before), before) == Step(Action.REPORT)
+
+
+def test_a_report_after_a_removal_that_held_ends_its_finding() -> None:
+    removal = finding(kind=Kind.EXTRA_ROW, writes=(REMOVED,), before=row())
+    assert reported_after(removal, None) == Step(Action.REPORT, ends_as=State.SUPERSEDED)
+    assert reported_after(removal, row()) == Step(Action.REPORT)
+    assert reported_after(removal, None, Kind.UNREADABLE) == Step(Action.KEEP)
+    held = replace(removal, state=State.HELD)
+    assert reported_after(held, None, Kind.UNREADABLE) == Step(Action.REPORT)
+    added = finding(kind=Kind.MISSING_ROW, writes=(FILLED,))
+    assert reported_after(added, None) == Step(Action.REPORT)
+
+
 # --- differs -------------------------------------------------------------------------------------
 
 
