@@ -1,7 +1,7 @@
 """Undo of a repair: if the row is as the repair left it, its before-image is restored. Pure.
 
-A finding may have been tried several times. All its tries are undone together: what each of them
-wrote is restored to the before-image of the first.
+A finding may have been tried several times. Its tries are undone together: what each of them wrote
+is restored to the before-image of the first. Tries before a write of somebody else stay.
 
 The guard is the write timestamp, as for every repair. Each cell is restored at our write's time +
 1, so anything written since is newer and stays. Each cell must be what the repair left, with its
@@ -67,9 +67,10 @@ def _was_not_sent(intended: Finding, newer: Finding | None) -> bool:
 
 
 def tries_of(repair: Finding, history: Iterable[Finding]) -> tuple[Finding, ...]:
-    """All tries of the repair's finding, oldest first, by the key's log (newest line first).
+    """The repair and earlier tries of its finding, oldest first, by the key's log (newest first).
 
-    The last one is the repair itself.
+    A try after which somebody has written is none of them, nor is any before it. A finding that was
+    retried or reported in between has lost its writes, and was therefore not superseded.
     """
     tries = [repair]
     newer: Finding | None = None
@@ -78,18 +79,17 @@ def tries_of(repair: Finding, history: Iterable[Finding]) -> tuple[Finding, ...]
             continue
         intended = each.state is State.INTENDED and not _was_not_sent(each, newer)
         if intended and (each.writes, each.before) != (tries[-1].writes, tries[-1].before):
+            if each.kind != tries[-1].kind or _changed(each, tries[-1].before) is not None:
+                break
             tries.append(each)
         newer = each
     return tuple(reversed(tries))
 
 
 def together(tries: Sequence[Finding]) -> Finding:
-    """The tries of one finding (oldest first) as one: all writes, and the first before-image.
-
-    The kind is the first one's too: it says what the before-image lacked.
-    """
+    """The tries of one finding (oldest first) as one: all writes, and the first before-image."""
     first, writes = tries[0], tuple(write for each in tries for write in each.writes)
-    return replace(tries[-1], kind=first.kind, before=first.before, writes=writes)
+    return replace(tries[-1], before=first.before, writes=writes)
 
 
 def undo(tries: Sequence[Finding], now: Row | None) -> tuple[Write, ...] | str:

@@ -1,25 +1,32 @@
 """Undo over the model of Cassandra's cells: the row is as before, and whatever is newer stays.
 
 Each seed makes a truth and a projection that differ, lets the product plan the repair, carries it
-out, and undoes it; in between a user may write.
+out, and undoes it; in between a user may write, also between two tries whose finding was retried
+by a person or reported.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
 from reconcilers.declared.writes import Write
 from reconcilers.rows.compare import compare
+from reconcilers.rows.confirm import Moment
+from reconcilers.rows.decision import retried
 from reconcilers.rows.finding import Finding, State, newer_than_ours
 from reconcilers.rows.plan import plan
-from reconcilers.rows.undo import AS_BEFORE, stands, together, undo
+from reconcilers.rows.undo import AS_BEFORE, stands, together, tries_of, undo
 from reconcilers.words.model import Kind, Report, Row, Value
 from tests.builders.findings import finding
 from tests.builders.rows import (
     COMPLETE,
+    DELAY,
     FAMILY,
     LONG_AGO,
     MESSAGE_ID,
@@ -54,6 +61,9 @@ def table() -> Table:
     return Table(PROJECTION.key, columns, ("userflags",))
 
 
+LATER = MOMENT.after(DELAY)
+
+
 def written(dice: random.Random, earliest: int, span: int, whole: float) -> Iterable[Statement]:
     """A few updates of the row by the mail server, of all its cells or of some; modseq always."""
     for _ in range(dice.randint(1, 3)):
@@ -78,6 +88,10 @@ def a_truth(dice: random.Random) -> Row:
     return truth(cells, at=at)
 
 
+def some_truths(dice: random.Random) -> tuple[Row, ...]:
+    return (a_truth(dice),) if dice.random() < 0.8 else ()
+
+
 def repaired(dice: random.Random, rows: Table) -> tuple[Finding, ...]:
     """The tries of one finding, written, oldest first; none where nothing differs, or may be."""
     if dice.random() < 0.8:
@@ -85,14 +99,18 @@ def repaired(dice: random.Random, rows: Table) -> tuple[Finding, ...]:
             rows.apply(each)
     if dice.random() < 0.3:
         rows.apply(hidden(dice))
-    truths = (a_truth(dice),) if dice.random() < 0.8 else ()
-    first = tried(rows, truths, dice.choice((0, 1)), ())
+    truths = some_truths(dice)
+    first = tried(rows, truths, dice.choice((0, 1)))
     again = tried(rows, truths, 1, first)
     return first + again
 
 
 def tried(
-    rows: Table, truths: tuple[Row, ...], attempt: int, before: tuple[Finding, ...]
+    rows: Table,
+    truths: tuple[Row, ...],
+    attempt: int,
+    before: tuple[Finding, ...] = (),
+    moment: Moment = MOMENT,
 ) -> tuple[Finding, ...]:
     """What the product would write now, written: another try if the last one did not hold."""
     looked = seen(rows.read(KEY), *truths)
@@ -105,7 +123,7 @@ def tried(
         return ()
     if any(newer_than_ours(each, difference, looked) for each in before):
         return ()
-    writes = plan(PROJECTION, looked, difference, MOMENT, attempt)
+    writes = plan(PROJECTION, looked, difference, moment, attempt)
     if isinstance(writes, Report):
         return ()
     applied(rows, writes)
@@ -120,6 +138,8 @@ def repairs(
     for seed in seeds:
         dice, rows = random.Random(seed), table()
         if tries := repaired(dice, rows):
+            log = [replace(each, state=State.INTENDED) for each in reversed(tries)]
+            assert len(tries_of(tries[-1], log)) == len(tries), f"seed {seed}"
             yield seed, dice, rows, tries
 
 
@@ -133,9 +153,9 @@ def applied(rows: Table, writes: Iterable[Write]) -> None:
         rows.apply(statement_of(write))
 
 
-def a_user(dice: random.Random) -> Statement:
+def a_user(dice: random.Random, now: int = NOW) -> Statement:
     """One who writes, or deletes, now."""
-    at = NOW + dice.randint(1, 9)
+    at = now + dice.randint(1, 9)
     if dice.random() < 0.25:
         return Delete(KEY, at)
     return next(iter(written(dice, at, 1, 0.6)))
@@ -190,3 +210,50 @@ def test_a_users_write_between_the_read_and_the_undo_stays() -> None:
             assert user.added["userflags"] <= flags_of(now), f"seed {seed}"
         raced += 1
     assert raced > SEEDS / 10
+
+
+# --- a user who writes between two tries ---------------------------------------------------------
+
+
+def cleared(dice: random.Random, first: Finding) -> tuple[Finding, ...]:
+    """The log (newest first) of a finding that was retried or reported: its writes are cleared."""
+    intended = replace(first, state=State.INTENDED)
+    if dice.random() < 0.5:
+        incomplete, reported = Kind.INCOMPLETE_TRUTH_ROW, State.REPORTED
+        return replace(first, kind=incomplete, state=reported, before=None, writes=()), intended
+    stuck = replace(first, state=State.STUCK)
+    return retried(stuck, NOW), stuck, intended
+
+
+def written_between(dice: random.Random, rows: Table) -> tuple[tuple[Finding, ...], Row | None]:
+    """The log (newest first) of two tries with a user's write in between, and the row it left.
+
+    The log is empty if one of the two had nothing to repair.
+    """
+    for each in written(dice, LONG_AGO, 9, 0.5) if dice.random() < 0.6 else ():
+        rows.apply(each)
+    for first in tried(rows, some_truths(dice), 0):
+        rows.apply(a_user(dice, MOMENT.horizon))
+        left = rows.read(KEY)
+        for last in tried(rows, some_truths(dice), dice.choice((0, 1)), moment=LATER):
+            return (last, replace(last, state=State.INTENDED), *cleared(dice, first)), left
+    return (), None
+
+
+def test_what_a_user_wrote_between_two_tries_is_back_after_the_undo() -> None:
+    undone: Counter[tuple[Kind, Kind]] = Counter()
+    for seed in range(2 * SEEDS):
+        dice, rows = random.Random(seed), table()
+        log, left = written_between(dice, rows)
+        if not log:
+            continue
+        writes = undo(tries_of(log[0], log[1:]), rows.read(KEY))
+        if isinstance(writes, str):
+            assert writes == AS_BEFORE, f"seed {seed}: {writes}"  # behind a tombstone: no effect
+            continue
+        applied(rows, writes)
+        now = rows.read(KEY)
+        assert (now and dict(now.cells)) == (left and dict(left.cells)), f"seed {seed}"
+        undone[log[-1].kind, log[0].kind] += 1
+    repaired = (Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW)
+    assert undone.keys() == set(product(repaired, repaired))

@@ -319,3 +319,25 @@ def test_the_tries_of_a_finding_are_those_that_were_sent_while_it_was_open() -> 
     undoing = line(State.UNDOING, batch=UNDO)
     assert tries_of(two, [undoing, two, one]) == (one, two)
     assert tries_of(two, []) == (two,)
+
+
+def test_a_try_before_a_users_write_is_not_undone_with_the_later_ones() -> None:
+    """A report or a retry between two tries keeps the finding, whoever has written meanwhile."""
+    first = line(State.INTENDED)
+    retry = line(State.HELD, writes=(), before=None)
+    log = [retry, line(State.STUCK), first]
+    user = row(flagseen=False, written={"flagseen": NOW - 9})
+    again = SetCells(PROJECTION, SLOT, NOW - 8, {"flagseen": True})
+    for before, linked in ((LEFT, True), (CORRECTED.before, True), (user, False), (None, False)):
+        last = line(State.VERIFIED, before=before, writes=(again,))
+        tries = tries_of(last, [replace(last, state=State.INTENDED), *log])
+        assert tries == ((first, last) if linked else (last,))
+
+
+def test_nothing_older_than_a_users_write_is_undone_with_it() -> None:
+    """The oldest try fits the last, and one in between does not: it is stopped there."""
+    oldest = line(State.INTENDED, writes=(SetCells(PROJECTION, SLOT, AT - 1, {"flagseen": True}),))
+    user = row(flagseen=False, written={"flagseen": NOW - 9})
+    between = line(State.INTENDED, writes=(DeleteRow(PROJECTION, SLOT, NOW - 9),), before=user)
+    last = line(State.VERIFIED)
+    assert tries_of(last, [between, oldest]) == (last,)
