@@ -294,6 +294,6 @@ class Examiner:
     def _may_remove(self, case: ConfirmedSuspect, removals: Removals) -> bool:
         kind = Kind.MAILBOX_WITHOUT_TRUTH
         decisions = decided(case.previous) | (
-            self.together.at(case.slot, kind) if self.together else frozenset()
+            self.together.at(case.seen, kind) if self.together else frozenset()
         )
         return kind in decisions or removals.may_lose_rows(case.slot.group)

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reconcilers.limits.gate import Admission
+from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, State
 from reconcilers.rows.memory import Entry
-from reconcilers.words.model import Kind
+from reconcilers.sweep import lost_rows
+from reconcilers.sweep.lost_rows import LostRow, LostRows
+from reconcilers.words.model import Kind, Suspect
 from reconcilers.words.waiting import Wait, Waiting
-from tests.builders.examining import OPEN, Stream, became, stream
-from tests.builders.rows import DELAY, LONG_AGO, MESSAGE_ID, PROJECTION, SECOND, SLOT, row, truth
+from streaming.steps.accepted_together import AcceptedTogether
+from streaming.steps.outcome import Outcome
+from tests.builders.examining import OPEN, Stream, became, examiner, stream
+from tests.builders.permits import permit
+from tests.builders.rows import (
+    DELAY,
+    FAMILY,
+    LONG_AGO,
+    MESSAGE_ID,
+    NOW,
+    PROJECTION,
+    SECOND,
+    SLOT,
+    row,
+    truth,
+)
+from tests.fakes.checkpoints.lost_rows import MemoryLostRows
 
 ASKS_AGAIN = (Action.REPORT, Kind.ABSENT_WITHOUT_DELETE)
 TOO_MANY = Admission(repairs_wait=Waiting(Wait.BREAKER, "breaker repairs: too many"))
@@ -86,3 +106,34 @@ def test_what_is_accepted_again_is_removed() -> None:
     one.accept()
     assert became(one.settle(Kind.EXTRA_ROW)) == (Action.REPAIR, Kind.EXTRA_ROW)
     assert len(one.tables.applied) == 2
+
+
+# --- accepted with many others
+
+
+def look(one: Stream, together: AcceptedTogether) -> Outcome:
+    """One look at `SLOT`, where ``together`` was accepted for many rows; the delay has passed."""
+    one.now += 2 * DELAY
+    alone = examiner(
+        *(FAMILY, PROJECTION, one.tables, one.lineage, one.journal),
+        publish=one.published.extend,
+        clock=lambda: one.now,
+    )
+    suspect = Suspect(SLOT, frozenset({MESSAGE_ID}), Kind.EXTRA_ROW, PROJECTION.name, LONG_AGO)
+    suspect = replace(suspect, suspected=Kind.EXTRA_ROW)
+    examines = replace(alone, together=together)
+    return examines.examine([suspect], permit(OPEN), f"batch at {one.now}")[-1]
+
+
+def test_a_row_that_is_newer_than_the_count_is_not_among_the_rows_accepted_together() -> None:
+    one, counted, reason = stream(actual=row()), MemoryLostRows(), Kind.ABSENT_WITHOUT_DELETE
+    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO)])
+    counted.keep(FAMILY, [LostRow(SLOT, reason, NOW, NOW)])
+    group = lost_rows.together(FAMILY, LostRows(reason, 5_000, 9), NOW)
+    one.journal.put(group)
+    one.journal.accept(accepted(group, NOW))
+    together = AcceptedTogether(FAMILY, one.journal, counted)
+    assert became(look(one, together)) == (Action.REPAIR, Kind.EXTRA_ROW)
+    written_again(one)
+    assert became(look(one, together)) == ASKS_AGAIN
+    assert len(one.tables.applied) == 1
