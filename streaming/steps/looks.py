@@ -47,15 +47,15 @@ class Looks:
 
     def _in_slices(self, wakes: Iterable[Wake], now: Micros) -> Iterator[LookResult]:
         some: list[Wake] = []
-        failed: list[tuple[Wake, str]] = []
+        missed: list[LookResult] = []
         for wake in wakes:
-            for each in self._led_to(wake, failed):
+            for each in self._led_to(wake, missed):
                 some.append(each)
                 if len(some) >= KEYS_A_LOOK:
                     yield from self._read(some, now)
                     some = []
         yield from self._read(some, now)
-        yield from (self._unread(wake, why) for wake, why in failed)
+        yield from missed
 
     def _read(self, wakes: Sequence[Wake], now: Micros) -> Iterator[LookResult]:
         read = in_halves(wakes, lambda some: self.look.at(some, now), self._read_nothing)
@@ -71,11 +71,12 @@ class Looks:
 
     # --- whole groups
 
-    def _led_to(self, wake: Wake, failed: list[tuple[Wake, str]]) -> Iterator[Wake]:
+    def _led_to(self, wake: Wake, missed: list[LookResult]) -> Iterator[Wake]:
         """The wake itself, and before it the keys of its group if it stands for a whole group.
 
         With `NO_PROJECTION` a whole group is looked at for its collecting row only. An event of
-        such a row leads to nothing here: that look is due later.
+        such a row leads to nothing here: that look is due later. What cannot be read is added to
+        ``missed``.
         """
         slot, family = wake.slot, self.look.family
         if slot is None and wake.source is None and wake.group is not None:
@@ -83,32 +84,43 @@ class Looks:
         elif slot is not None and family.is_whole_group(slot):
             if not wake.looked_again:
                 return
-            of_group = self._not_collected if wake.projection == NO_PROJECTION else self._listed
+            only_collecting = wake.projection == NO_PROJECTION
             try:
-                for each, named in of_group(slot.group):
+                for each, named in (
+                    self._not_collected(slot, missed)
+                    if only_collecting
+                    else self._listed(slot.group)
+                ):
                     yield look_again(each, NO_PROJECTION, named)
             except ReadFailed as error:
-                failed.append((wake, str(error)))
+                missed.append(self._unread(wake, str(error)))
                 return
-            if wake.projection == NO_PROJECTION:
+            if only_collecting:
                 return
         yield wake
 
     def _listed(self, group: KeyValue) -> Iterable[SourcedSlot]:
         return self.look.tables.slots_of_group(self.look.family.listing, group)
 
-    def _not_collected(self, group: KeyValue) -> Iterator[SourcedSlot]:
-        """The slots of a group whose elements in the listing a collecting row of it lacks."""
+    def _not_collected(self, whole: Slot, missed: list[LookResult]) -> Iterator[SourcedSlot]:
+        """The slots of a group whose elements in the listing a collecting row of it lacks.
+
+        If that row cannot be read, one slot is looked at, which reports it, and the ``whole`` group
+        is due again later.
+        """
         tables, family = self.look.tables, self.look.family
         collecting = [each for each in family.projections if each.collects is not None]
-        listed = iter(self._listed(group))
-        while some := dict(islice(listed, KEYS_A_LOOK)):
+        listed = iter(self._listed(whole.group))
+        while collecting and (some := dict(islice(listed, KEYS_A_LOOK))):
             rows = tables.projection_rows(family.listing, some)
-            for index in collecting:
+            for index in tuple(collecting):
                 try:
                     there = tables.projection_rows(index, rows)
-                except (Refused, ReadFailed):
-                    continue  # one that refuses does not hold up the others
+                except (Refused, ReadFailed):  # it does not hold up the others
+                    collecting.remove(index)
+                    missed.append(LookResult((), (), 0, 0, {}, (), later=(whole,)))
+                    yield from islice(some.items(), 1)
+                    continue
                 for slot, row in rows.items():
                     if not_collected(str(index.collects), [row], there.get(slot)):
                         yield slot, some[slot]

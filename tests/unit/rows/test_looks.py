@@ -9,7 +9,7 @@ import pytest
 
 from reconcilers.declared.family import Projection
 from reconcilers.rows.memory import Entry
-from reconcilers.words.errors import ReadFailed
+from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import (
     NO_PROJECTION,
     KeyValue,
@@ -319,3 +319,25 @@ def test_a_mailbox_whose_rows_cannot_be_listed_is_told() -> None:
     tables = PoisonedTables(scan_fails=ReadFailed("too many tombstones"))
     found = look_at_collected(tables, look_again(WHOLE, NO_PROJECTION))
     assert unreadable(found) == {WHOLE: "too many tombstones"}
+
+
+@pytest.mark.parametrize("error", [Refused("no SELECT"), ReadFailed("too many tombstones")])
+def test_where_the_row_that_collects_cannot_be_read_the_mailbox_is_due_again(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of its slots reports the table; a finding would not bring back the others."""
+    tables, scheduled = collecting("a", "c"), look_again(WHOLE, NO_PROJECTION)
+    read = tables.projection_rows
+
+    def fails(projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
+        if projection.name == APPLICABLE.name:
+            raise error
+        return read(projection, slots)
+
+    monkeypatch.setattr(tables, "projection_rows", fails)
+    found = look_at_collected(tables, scheduled)
+    assert [(each.slot, each.projection) for each in suspects(found)] == [(at(1), APPLICABLE.name)]
+    assert [slot for looked in found for slot in looked.later] == [at(1), WHOLE]
+
+    monkeypatch.undo()
+    assert {each.slot for each in suspects(look_at_collected(tables, scheduled))} == {at(1), at(2)}
