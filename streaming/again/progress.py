@@ -11,6 +11,7 @@ from prometheus_client import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from checkpoints.sweeps import AHEAD
 from streaming.again.rounds import SweepProgress
 
 log = logging.getLogger("reconciler")
@@ -61,20 +62,26 @@ class TableProgress:
         return f"{self.name}: {self.done} of {self.ranges} ranges, {self.told()}{end}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CountedProgress:
-    """`streaming.again.rounds.SweepProgress` that also counts the rows that are compared."""
+    """`streaming.again.rounds.SweepProgress` that also counts the rows that are compared.
+
+    Rows read ahead are shown only: their scan follows.
+    """
 
     shown: SweepProgress
     rows: Counter
+    _ahead: bool = False
 
     def table(self, name: str, done: int, ranges: int) -> None:
         """Begin the next table."""
+        self._ahead = name.endswith(AHEAD)
         self.shown.table(name, done, ranges)
 
     def round(self, ranges: int, rows: int, suspects: int) -> None:
         """Add what was just done."""
-        self.rows.inc(rows)
+        if not self._ahead:
+            self.rows.inc(rows)
         self.shown.round(ranges, rows, suspects)
 
     def waiting(self, why: str) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import pytest
+from prometheus_client import Counter
 
 from checkpoints.sweeps import SweepRecord
 from reconcilers.declared.families.message import MESSAGE
@@ -15,7 +16,14 @@ from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.tokens import tokens_of
 from streaming.again.pieces import Piece, SweptPiece
-from streaming.again.rounds import AT_FIRST, GIVES_UP_AFTER, MOST_PIECES, SweepRounds
+from streaming.again.progress import CountedProgress
+from streaming.again.rounds import (
+    AT_FIRST,
+    GIVES_UP_AFTER,
+    MOST_PIECES,
+    SweepProgress,
+    SweepRounds,
+)
 from streaming.again.scan import tables_of
 from streaming.again.sweep import Sweeper, SweepMark, SweepResult
 from streaming.commands.wiring.sweeper import told_of
@@ -62,6 +70,7 @@ class Scene:
     alike: int = 0
     failing_ahead: set[int] = field(default_factory=set)
     before: list[tuple[int, Micros]] = field(default_factory=list)
+    progress: SweepProgress | None = None
 
     def __post_init__(self) -> None:
         self.sweeps.begin(SWEEP)
@@ -74,7 +83,9 @@ class Scene:
             self.sweeps,
             SweepMark(self.lineage, DELAY),
             sieve(self, self.journal, lambda: NOW + 1_000_000, family=FAMILY),
-            SweepRounds(self.scan, self, self.waits.append, lambda: NOW + 1_000_000),
+            SweepRounds(
+                self.scan, self.progress or self, self.waits.append, lambda: NOW + 1_000_000
+            ),
         )
         return made.run(record)
 
@@ -178,6 +189,16 @@ def test_where_memory_is_whole_the_listing_is_read_ahead() -> None:
     assert len({each.numbers.start for each in ahead}) == RANGES
     assert len(rest) == RANGES * len(TABLES)
     assert not [each for each in rest if each.ahead]
+
+
+def test_rows_that_are_read_ahead_are_not_counted_as_compared() -> None:
+    scene = swept_again()
+    rows = Counter("rows", "Compared.", registry=None)
+    scene.progress = CountedProgress(scene, rows)
+    assert scene.run().rows == 480
+    assert [each.ahead for each in scene.scanned].count(True) == RANGES
+    (counted,) = rows.collect()
+    assert counted.samples[0].value == 480
 
 
 def swept_again() -> Scene:
