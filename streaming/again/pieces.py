@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconcilers.declared.raw import RawCell, RawRow
+from reconcilers.words.errors import Refused, Retryable
 from reconcilers.words.model import Kind, Micros, Suspect
 from reconcilers.words.tokens import TokenRange, range_of, tokens_of
 from streaming.again.past import LeftRows, SiftedRows
@@ -43,7 +44,8 @@ class SweptPiece:
     """What a worker found in a piece.
 
     Its ``piece`` has only the ranges that were read. ``unread`` are tokens that the server fails to
-    read, and why. ``failed`` is why the whole piece does not count: a server did not answer.
+    read, and why. ``failed`` is why the whole piece does not count: a server did not answer, or it
+    refused.
     ``left`` are undecided rows of the past, by reason. ``covered`` counts suspects whose reason a
     person has accepted, ``told`` rows whose own finding already says the same.
     """
@@ -55,7 +57,7 @@ class SweptPiece:
     covered: Counter[Kind] = field(default_factory=Counter)
     told: int = 0
     unread: list[tuple[TokenRange, str]] = field(default_factory=list)
-    failed: str | None = None
+    failed: Retryable | Refused | None = None
 
     def take(self, sifted: SiftedRows) -> None:
         """Add some sifted rows."""
@@ -68,6 +70,11 @@ class SweptPiece:
     def end_before(self, number: int) -> None:
         """Leave out the range with this number and those after it."""
         self.piece = replace(self.piece, numbers=range(self.piece.numbers.start, number))
+
+    @property
+    def refused(self) -> bool:
+        """Whether a table refuses to be read, until a person acts."""
+        return isinstance(self.failed, Refused)
 
     @property
     def differ(self) -> int:

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Protocol
 
-from reconcilers.words.errors import Unreachable
+from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Micros
 from streaming.again.pieces import Piece, SweptPiece
 
@@ -105,21 +105,35 @@ class SweepRounds:
         left: Mapping[str, Iterable[int]],
         ranges: int,
         take: Callable[[Sequence[SweptPiece]], None],
+        ended: Callable[[str], None],
     ) -> None:
         """Read what is left of some tables of so many ranges; pass what is found to ``take``.
 
-        Raises `Unreachable` if nothing can be read for long.
+        ``ended`` is called with each table when all of it was read. Raises `Unreachable` if nothing
+        can be read for long, and `Refused` at the end if a table refuses.
         """
         todo, failures = {table: {*numbers} for table, numbers in left.items()}, 0
         first, *more = todo
         name, together = first + f" and {len(more)} more" * bool(more), ranges * len(todo)
         self.progress.table(name, together - sum(map(len, todo.values())), together)
-        for good, failed in self._rounds(todo, partial(Piece, ranges=ranges), take):
-            failures = failures + 1 if failed and not good else 0
+        refused, open_tables = dict[str, str](), [*todo]
+        rounds = self._rounds(todo, partial(Piece, ranges=ranges), take)
+        for good, failed in chain([((), ())], rounds):  # a table may have nothing left
+            refused |= {each.piece.table: str(each.failed) for each in failed if each.refused}
+            for table in [each for each in open_tables if each in refused or not todo[each]]:
+                todo[table].clear()
+                open_tables.remove(table)
+                if table not in refused:
+                    ended(table)
+            unanswered = [each for each in failed if not each.refused]
+            failures = failures + 1 if unanswered and not good else 0
             if failures > GIVES_UP_AFTER:
                 raise Unreachable("nothing could be read in many rounds: go on with --resume")
-            if failed:
+            if unanswered:
                 self.wait(min(2.0**failures, LONGEST_WAIT))
+        if refused:
+            told = (f"{table} refuses to be read: {why}" for table, why in refused.items())
+            raise Refused(f"{'; '.join(told)}; when it can be read, go on with --resume")
 
     def read_ahead(self, table: str, ranges: int, name: str) -> None:
         """Read a table ahead; ``name`` is shown. The first range of a failed piece is skipped.

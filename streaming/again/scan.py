@@ -29,7 +29,7 @@ from reconcilers.declared.family import Family
 from reconcilers.declared.raw import RawRow, RawShape, decoder
 from reconcilers.rows import glance
 from reconcilers.rows.memory import believed_since
-from reconcilers.words.errors import ReadFailed, Retryable
+from reconcilers.words.errors import ReadFailed, Refused, Retryable
 from reconcilers.words.model import KeyValue, Micros, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
 from streaming.again.fingerprints import Fingerprints, KeptFingerprints, RowFingerprints, are_among
@@ -73,8 +73,8 @@ def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
                 scanner.read_ahead(found)
             else:
                 scanner.sweep(piece.tokens, found)
-        except Retryable as failed:
-            found = SweptPiece(piece, failed=str(failed))
+        except (Retryable, Refused) as failed:  # no other table is held up
+            found = SweptPiece(piece, failed=failed)
         yield found
 
 

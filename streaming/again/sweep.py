@@ -135,8 +135,6 @@ class Sweeper:
         if sweep.truth_swept_at is None:
             found.memory = self._truth_ended(sweep, found)
         self._read(sweep, {each: _left(sweep, done, each) for each in others}, found)
-        if found.is_all_of((truth, self.family.listing.table)):
-            self.mark.set_listed(sweep, self.rounds.clock())
         for each in done.values():
             found.rows += each.rows
             found.suspects += each.suspects
@@ -155,9 +153,15 @@ class Sweeper:
         found: SweepResult,
     ) -> None:
         """Read the ranges that are left of some tables together."""
-        self.rounds.read(left, sweep.ranges, partial(self._take, sweep, found))
-        for table in left:
-            self.sweeps.swept(sweep, self.sieve.table_ended(table))
+        take, ended = partial(self._take, sweep, found), partial(self._ended, sweep, found)
+        self.rounds.read(left, sweep.ranges, take, ended)
+
+    def _ended(self, sweep: SweepRecord, found: SweepResult, table: str) -> None:
+        """Decide what waits of a table that was read. Of the listing, all rows are known then."""
+        read_at, listing = self.rounds.clock(), self.family.listing.table
+        self.sweeps.swept(sweep, self.sieve.table_ended(table))
+        if table == listing and found.is_all_of((self.family.truth.table, listing)):
+            self.mark.set_listed(sweep, read_at)
 
     def _reads_ahead(self, done: Collection[RangeKey]) -> bool:
         """Whether to read ahead: only before any range is done, and after a sweep of the truth.

@@ -14,7 +14,7 @@ import pytest
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
-from reconcilers.words.errors import Misconfigured, ReadFailed
+from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
 from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
 from streaming.again import scan as module
@@ -112,6 +112,10 @@ class OneMailbox:
         return 1
 
     def sweep(self, table: str, *, ahead: bool = False) -> SweptPiece:
+        (found,) = self.sweep_all(table, ahead=ahead)
+        return found
+
+    def sweep_all(self, *tables: str, ahead: bool = False) -> list[SweptPiece]:
         memory = RawMemoryLineage(FAMILY, self.lineage)
         ours = SimpleNamespace(
             glance=glance_of(FAMILY, self.tables, memory).glance,
@@ -122,11 +126,12 @@ class OneMailbox:
             connections=lambda: ours,
             settings=SimpleNamespace(stream=SimpleNamespace(delay=5)),
         )
-        piece = Piece(table, range(3), 3, 5_000, ahead)  # of other ranges than the fingerprints
-        (found,) = sweep_task(
-            Scanning(job, lambda _: self, lambda _: HandsOver(), self.expected, self.compared)
-        )([piece])
-        return found
+        # of other ranges than the fingerprints
+        pieces = [Piece(table, range(3), 3, 5_000, ahead) for table in tables]
+        scanning = Scanning(
+            job, lambda _: self, lambda _: HandsOver(), self.expected, self.compared
+        )
+        return list(sweep_task(scanning)(pieces))
 
     def watching(self) -> None:
         self.asked += 1
@@ -227,6 +232,22 @@ def test_around_a_token_that_cannot_be_read_all_others_are(token: int) -> None:
 def test_a_table_that_cannot_be_read_at_all_is_an_outage_and_not_halved() -> None:
     with pytest.raises(ReadFailed):
         Scans(lambda tokens: True).sweep()
+
+
+def test_a_table_that_refuses_ends_its_own_pieces_only(
+    mailbox: OneMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = mailbox.pages
+
+    def refuses(table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
+        if table == FAMILY.listing.table:
+            raise Refused("no SELECT permission")
+        yield from read(table, tokens, most)
+
+    monkeypatch.setattr(mailbox, "pages", refuses)
+    refused, good = mailbox.sweep_all(FAMILY.listing.table, FAMILY.truth.table)
+    assert (str(refused.failed), refused.refused, refused.rows) == ("no SELECT permission", True, 0)
+    assert (good.failed, good.refused, good.rows) == (None, False, 10)
 
 
 def test_a_family_that_cannot_be_swept_is_refused_in_plain_words() -> None:

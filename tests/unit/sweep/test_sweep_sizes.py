@@ -54,7 +54,7 @@ class Ring:
     def _scanned(self, piece: Piece) -> SweptPiece:
         found = SweptPiece(piece)
         if len(piece.numbers) > self.fails:
-            return replace(found, failed="timed out")
+            return replace(found, failed=Unreachable("timed out"))
         for page in PieceEnd(found, token, 0).pages(self._pages(piece)):
             found.rows += len(page)
             self.rows.update((piece.table, token(row[0])) for row in page)
@@ -71,7 +71,9 @@ class Ring:
 
     def read(self) -> None:
         rounds = SweepRounds(self.scan, self, lambda _: None, lambda: NOW)
-        rounds.read({table: range(RANGES) for table in self.tables}, RANGES, lambda _: None)
+        rounds.read(
+            {table: range(RANGES) for table in self.tables}, RANGES, lambda _: None, lambda _: None
+        )
 
     def table(self, name: str, done: int, ranges: int) -> None: ...
     def round(self, ranges: int, rows: int, suspects: int) -> None: ...

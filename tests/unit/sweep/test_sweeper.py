@@ -11,7 +11,7 @@ from checkpoints.sweeps import SweepRecord
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import bind, keeping
 from reconcilers.rows.memory import Watching
-from reconcilers.words.errors import Unreachable
+from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.tokens import tokens_of
@@ -51,6 +51,7 @@ class Scene:
     """Sweeps over what outlives a process; ``scanned`` and ``published`` are what it did.
 
     A piece ends after ``at_once`` ranges, of ten rows each; ``read`` are those that were read.
+    ``silent`` is a table without an answer, ``refusing`` one that refuses.
     """
 
     sweeps: MemorySweeps = field(default_factory=MemorySweeps)
@@ -71,6 +72,9 @@ class Scene:
     failing_ahead: set[int] = field(default_factory=set)
     before: list[tuple[int, Micros]] = field(default_factory=list)
     progress: SweepProgress | None = None
+    silent: str = ""
+    refusing: str = ""
+    now: Micros = NOW + 1_000_000
 
     def __post_init__(self) -> None:
         self.sweeps.begin(SWEEP)
@@ -83,9 +87,7 @@ class Scene:
             self.sweeps,
             SweepMark(self.lineage, DELAY),
             sieve(self, self.journal, lambda: NOW + 1_000_000, family=FAMILY),
-            SweepRounds(
-                self.scan, self.progress or self, self.waits.append, lambda: NOW + 1_000_000
-            ),
+            SweepRounds(self.scan, self.progress or self, self.waits.append, lambda: self.now),
         )
         return made.run(record)
 
@@ -108,10 +110,14 @@ class Scene:
 
     def _one(self, piece: Piece) -> SweptPiece:
         if piece.ahead and self.failing_ahead & {*piece.numbers}:
-            return SweptPiece(piece, failed="timed out")
+            return SweptPiece(piece, failed=Unreachable("timed out"))
+        if piece.table == self.refusing:
+            return SweptPiece(piece, failed=Refused("no SELECT permission"))
+        if piece.table == self.silent:
+            return SweptPiece(piece, failed=Unreachable("no host answered"))
         if self.failing:
             self.failing -= 1
-            return SweptPiece(piece, failed="no host answered")
+            return SweptPiece(piece, failed=Unreachable("no host answered"))
         found = SweptPiece(piece)
         numbers = piece.numbers[: self.at_once]
         found.end_before(numbers.stop)
@@ -405,6 +411,46 @@ def test_what_the_listing_had_is_known_only_when_it_was_read() -> None:
     scene.unreadable = 4
     scene.run()
     assert not listed(scene), "it may have a row where nothing could be read"
+
+
+def done_of(scene: Scene, table: str) -> int:
+    ranges = scene.sweeps.ranges(scene.sweeps.all()[0])
+    return sum(each.ranges for (name, _), each in ranges.items() if name == table)
+
+
+def test_what_the_listing_had_is_known_though_an_index_does_not_answer() -> None:
+    scene = Scene(silent=TABLES[2])
+    with pytest.raises(Unreachable, match="--resume"):
+        scene.run()
+    assert (done_of(scene, TABLES[1]), listed(scene)) == (RANGES, True)
+    scene.silent, scene.now = "", scene.now + 5 * DELAY
+    scene.read.clear()
+    found = scene.run()
+    assert {table for table, _ in scene.read} == {TABLES[2]}
+    assert (found.rows, found.memory) == (480, None)
+    assert listed(scene), "of the time when the listing was read"
+
+
+@pytest.mark.parametrize("table", TABLES[1:])
+def test_a_table_that_refuses_holds_up_no_other(table: str) -> None:
+    scene = Scene(refusing=table)
+    (other,) = {*TABLES[1:]} - {table}
+    with pytest.raises(Refused, match=f"{table} refuses to be read: no SELECT permission"):
+        scene.run()
+    assert [done_of(scene, each) for each in (TABLES[0], other, table)] == [RANGES, RANGES, 0]
+    assert listed(scene) == (table == TABLES[2])
+    assert len([each for each in scene.scanned if each.table == table]) == AT_FIRST
+    assert not any(scene.waits)
+    scene.refusing = ""
+    assert (scene.run().rows, listed(scene)) == (480, True)
+
+
+def test_a_truth_that_refuses_ends_the_sweep() -> None:
+    scene = Scene(refusing=TABLES[0])
+    with pytest.raises(Refused, match=TABLES[0]):
+        scene.run()
+    assert {each.table for each in scene.scanned} == {TABLES[0]}
+    assert not_whole(scene)
 
 
 def test_the_first_mark_of_the_listing_stays() -> None:
