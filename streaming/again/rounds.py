@@ -5,12 +5,15 @@
     ranges left ─▶ a few long pieces ─▶ workers: each reads up to so many rows ─▶ what is left
 
 The first round takes all ranges, so a small table is read in one. A large one leaves most of each
-piece, and the next round takes more rows of more pieces.
+piece, and the next round takes more rows of more pieces. Ranges without an answer are read again,
+in smaller pieces, when nothing else is left.
 """
 
 from __future__ import annotations
 
+import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -50,13 +53,14 @@ class RoundSize:
     """How much the next round reads of each table.
 
     That is so many ``pieces``, each of at most ``longest`` ranges, and of ``rows`` rows or a few
-    more, but not of less than ``fewest``.
+    more, but not of less than ``fewest``. ``mixed``: the pieces are chosen at random.
     """
 
     longest: int
     fewest: int
     pieces: int = AT_FIRST
     rows: int = 0
+    mixed: bool = False
 
     def __post_init__(self) -> None:
         """Begin with the fewest rows."""
@@ -68,6 +72,8 @@ class RoundSize:
         while len(runs) < self.pieces and max(map(len, runs), default=1) > 1:
             at = runs.index(max(runs, key=len))
             runs[at : at + 1] = _parts(runs[at], -(-len(runs[at]) // 2))
+        if self.mixed:
+            random.shuffle(runs)
         return runs[: self.pieces]
 
     def fit(self, took: float) -> None:
@@ -80,10 +86,14 @@ class RoundSize:
         self.rows = max(self.fewest, min(MOST_ROWS, 2 * self.rows, fits))
         self.longest *= 2
 
-    def shrink(self, failed: Sequence[SweptPiece]) -> None:
-        """Read less at once: a server did not answer for these pieces."""
-        self.longest = max(1, max(len(each.piece.numbers) for each in failed) // 2)
-        self.pieces, self.rows = AT_FIRST, self.fewest
+    def again(self, failed: Sequence[SweptPiece], good: Sequence[SweptPiece]) -> RoundSize:
+        """How much of the failed pieces is read again: halves, or ranges if a whole round failed.
+
+        They are mixed, because ranges that fail may be adjacent. If a whole round failed, the next
+        round is of this size, too.
+        """
+        half = max(len(each.piece.numbers) for each in failed) // 2
+        return RoundSize(max(1, half) if good else 1, self.fewest, mixed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +164,23 @@ class SweepRounds:
         piece: Callable[..., Piece],
         take: Callable[[Sequence[SweptPiece]], None],
     ) -> Iterator[tuple[Sequence[SweptPiece], Sequence[SweptPiece]]]:
-        """Rounds until nothing is left ``todo``, with the pieces that were read or have failed."""
-        size = RoundSize(max(map(len, todo.values()), default=1), self.fewest)
+        """Rounds until nothing is left ``todo``, with the pieces that were read or have failed.
+
+        Ranges that have failed are read again after all others were tried.
+        """
+        size = then = RoundSize(max(map(len, todo.values()), default=1), self.fewest)
+        tried = defaultdict[str, set[int]](set)
         while any(todo.values()):
             self.wait(0)
             began, now = time.monotonic(), self.clock()
+            if all(left <= tried[table] for table, left in todo.items()):
+                tried.clear()
+                size = then
             swept = self.scan(
                 [
                     piece(table, numbers, most=size.rows, at=now)
                     for table, left in todo.items()
-                    for numbers in size.cut(left)
+                    for numbers in size.cut(left - tried[table])
                 ]
             )
             good = [each for each in swept if each.failed is None]
@@ -174,7 +191,10 @@ class SweepRounds:
             self._show(good)
             if failed:
                 self.progress.waiting(str(failed[0].failed))
-                size.shrink(failed)
+                for each in failed:
+                    tried[each.piece.table].update(each.piece.numbers)
+                then = size.again(failed, good)
+                size = size if good else then
             else:
                 size.fit(time.monotonic() - began)
             yield good, failed

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reconcilers.declared.raw import BIGINT, RawCell, RawRow
 from reconcilers.words.errors import Unreachable
-from reconcilers.words.tokens import FIRST, LAST
+from reconcilers.words.tokens import FIRST, LAST, range_of
 from streaming.again import rounds as module
 from streaming.again.pieces import Piece, PieceEnd, SweptPiece
 from streaming.again.rounds import (
@@ -45,6 +45,8 @@ class Ring:
     most: int = 0
     fails: int = RANGES
     """Pieces of more ranges are not answered."""
+    silent: set[tuple[str, int]] = field(default_factory=set)
+    """Nor are pieces with one of these ranges."""
 
     def scan(self, pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
         self.rounds += 1
@@ -53,7 +55,8 @@ class Ring:
 
     def _scanned(self, piece: Piece) -> SweptPiece:
         found = SweptPiece(piece)
-        if len(piece.numbers) > self.fails:
+        silent = {(piece.table, number) for number in piece.numbers} & self.silent
+        if silent or len(piece.numbers) > self.fails:
             return replace(found, failed=Unreachable("timed out"))
         for page in PieceEnd(found, token, 0).pages(self._pages(piece)):
             found.rows += len(page)
@@ -140,7 +143,7 @@ def test_what_is_left_is_cut_into_few_long_pieces(
         assert all(len(some) == 1 for some in cut), "more could be read at the same time"
 
 
-def test_where_no_answer_comes_the_pieces_are_halved_until_one_does() -> None:
+def test_where_no_answer_comes_the_pieces_are_shorter_until_one_does() -> None:
     ring = Ring({"listing": spread(2_000)}, fails=3)
     ring.read()
     assert set(ring.rows.values()) == {1}
@@ -151,6 +154,41 @@ def test_where_no_answer_ever_comes_it_ends() -> None:
     ring = Ring({"listing": spread(2_000)}, fails=0)
     with pytest.raises(Unreachable):
         ring.read()
+
+
+@pytest.mark.parametrize("silent", [{0}, {0, 1, 2, 3}, {0, 100, 200, 300}, {*range(128)}])
+@pytest.mark.parametrize("rows", [2_000, 60_000])
+def test_ranges_without_an_answer_hold_up_no_others(silent: set[int], rows: int) -> None:
+    """However they lie, one sweep reads all that can be read before it gives up."""
+    ring = Ring({"listing": spread(rows)}, silent={("listing", number) for number in silent})
+    with pytest.raises(Unreachable):
+        ring.read()
+    lost = [each for each in ring.tables["listing"] if range_of(each, RANGES) in silent]
+    assert len(ring.rows) == rows - len(lost)
+    assert set(ring.rows.values()) == {1}
+
+
+def test_most_is_read_where_every_long_piece_has_a_range_without_an_answer() -> None:
+    """The last few may be left: the sweep gives up before it has read each range again."""
+    silent = {*range(0, RANGES, 5)}
+    ring = Ring({"listing": spread(2_000)}, silent={("listing", number) for number in silent})
+    with pytest.raises(Unreachable):
+        ring.read()
+    there = [each for each in ring.tables["listing"] if range_of(each, RANGES) not in silent]
+    assert len(ring.rows) > 0.9 * len(there)
+
+
+def test_a_table_without_an_answer_is_read_again_when_the_others_are_read() -> None:
+    ring = Ring(
+        {"listing": spread(60_000), "index": []},
+        silent={("index", number) for number in range(RANGES)},
+    )
+    with pytest.raises(Unreachable):
+        ring.read()
+    tables = [each.table for each in ring.pieces]
+    last = len(tables) - tables[::-1].index("listing")
+    assert tables[:last].count("index") == AT_FIRST
+    assert len(ring.rows) == 60_000
 
 
 def test_at_a_low_rate_the_first_pieces_are_small() -> None:
