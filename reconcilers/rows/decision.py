@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from reconcilers.rows.acceptance import Accepted
 from reconcilers.rows.finding import Finding, State
-from reconcilers.words.model import Kind, Micros
+from reconcilers.words.model import Kind, Micros, Row
 from reconcilers.words.waiting import Wait, Waiting
 
 LOOKED_AT_NEXT = Waiting(Wait.LOOK, "")
@@ -60,9 +60,14 @@ OF_MANY_ROWS = frozenset({Kind.SYSTEMATIC, Kind.TRUTH_LOST_ROWS, Kind.PAST_ROWS}
 """The kinds of a sweep's findings that stand for many rows. No key is looked at for them."""
 
 
-def decided(finding: Finding | None) -> frozenset[Kind]:
-    """The kinds that a person has accepted for an open finding; another kind asks again."""
-    return frozenset() if finding is None else finding.accepted_kinds
+def decided(finding: Finding | None, row: Row | None, now: Micros) -> frozenset[Kind]:
+    """The kinds that a person has accepted for an open finding; another kind asks again.
+
+    So does a ``row`` that was written after that; ``now`` is µs.
+    """
+    if finding is None or finding.is_of_older(row, now):
+        return frozenset()
+    return finding.accepted_kinds
 
 
 def accepted(finding: Finding, now: Micros) -> Finding:

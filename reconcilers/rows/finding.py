@@ -139,6 +139,11 @@ class Finding:
         """When a person has last accepted it (µs), None if nobody has."""
         return max((each.at for each in self.accepted), default=None)
 
+    def is_of_older(self, row: Row | None, now: Micros) -> bool:
+        """Whether the row was written after a person accepted this untried finding (µs)."""
+        at, newest = self.accepted_at, None if row is None else row.newest
+        return not self.writes and at is not None and newest is not None and at < newest <= now
+
     @property
     def sources(self) -> tuple[str, ...]:
         """Its sources one by one; empty if none is known."""
@@ -198,7 +203,7 @@ def advance(
         case LookAgain(reason=reason):
             return Step(Action.LOOK_AGAIN, reason=reason)
         case Report(kind=kind):
-            return _reported(previous, kind, seen)
+            return _reported(previous, kind, seen, now)
         case Repair():
             return _differs(previous, verdict, seen, now, attempts)
 
@@ -212,14 +217,15 @@ def _agreed(previous: Finding | None, now: Now, attempts: Attempts) -> Step:
     return Step(Action.CLOSE, ends_as=State.VERIFIED if ours else State.HEALED)
 
 
-def _reported(previous: Finding | None, kind: Kind, seen: Seen) -> Step:
+def _reported(previous: Finding | None, kind: Kind, seen: Seen, now: Now) -> Step:
     if previous is None:
         return Step(Action.REPORT)
-    same = previous.kind == kind and previous.state is State.REPORTED
+    older = previous.is_of_older(seen.actual, now.at)
+    same = previous.kind == kind and previous.state is State.REPORTED and not older
     unread = kind is Kind.UNREADABLE  # it proves nothing about the repair
     if same or (unread and previous.state in {State.INTENDED, State.STUCK}):
         return Step(Action.KEEP)
-    ended = not unread and _is_another_row(previous, seen.actual)
+    ended = not unread and (older or _is_another_row(previous, seen.actual))
     return Step(Action.REPORT, ends_as=State.SUPERSEDED if ended else None)
 
 

@@ -9,6 +9,7 @@ from reconcilers.limits.gate import Admission
 from reconcilers.limits.hold import Hold
 from reconcilers.rows.acceptance import NONE_ACCEPTED
 from reconcilers.rows.confirm import Moment
+from reconcilers.rows.decision import decided
 from reconcilers.rows.finding import AND, Finding, Now, State
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import Kind, Slot, Suspect, Wake
@@ -33,6 +34,11 @@ class ConfirmedSuspect:
         return (
             admission if self.hold is None else replace(admission, repairs_wait=self.hold.waiting)
         )
+
+    @property
+    def decided(self) -> frozenset[Kind]:
+        """The kinds that a person has accepted for the row as it is."""
+        return decided(self.previous, self.seen.actual, self.moment.began)
 
     @property
     def now(self) -> Now:

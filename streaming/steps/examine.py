@@ -14,7 +14,6 @@ from functools import partial
 from checkpoints.journal import Journal
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.confirm import Moment, cannot_be_found, cannot_be_read, judge, names_no_source
-from reconcilers.rows.decision import decided
 from reconcilers.rows.finding import Action, Attempts, State, Step, advance
 from reconcilers.rows.halves import in_halves
 from reconcilers.rows.plan import plan
@@ -218,12 +217,12 @@ class Examiner:
 
     def verdict(self, case: ConfirmedSuspect) -> Verdict:
         """The verdict, before limits and pauses apply. Nothing is written."""
-        seen, previous = case.seen, case.previous
+        seen = case.seen
         if case.suspect.unreadable is not None:
             return cannot_be_read(self.family, self.projection, case.slot, case.suspect.unreadable)
         if case.suspect.kind is Kind.UNRESOLVED and seen.actual is None and not seen.consulted:
             return Consistent() if seen.swept else cannot_be_found(self.family)
-        accepted = self.rules.always_accepted | decided(previous)
+        accepted = self.rules.always_accepted | case.decided
         verdict = judge(self.family, self.projection, seen, case.moment, accepted)
         if self.together and (more := self.together.kinds(seen, verdict, self.rules.delay)):
             verdict = judge(self.family, self.projection, seen, case.moment, accepted | more)
@@ -293,7 +292,5 @@ class Examiner:
 
     def _may_remove(self, case: ConfirmedSuspect, removals: Removals) -> bool:
         kind = Kind.MAILBOX_WITHOUT_TRUTH
-        decisions = decided(case.previous) | (
-            self.together.at(case.seen, kind) if self.together else frozenset()
-        )
-        return kind in decisions or removals.may_lose_rows(case.slot.group)
+        together = self.together.at(case.seen, kind) if self.together else frozenset()
+        return kind in case.decided | together or removals.may_lose_rows(case.slot.group)

@@ -83,6 +83,20 @@ def test_a_row_that_is_written_again_is_not_removed_by_the_old_acceptance(
     assert one.open_finding.found_at == one.now
 
 
+def test_one_that_is_written_before_it_is_removed_asks_again() -> None:
+    one = stream(actual=row())
+    one.lineage.remember([Entry(MESSAGE_ID, SLOT, True, LONG_AGO)])
+    assert became(one.settle(Kind.EXTRA_ROW)) == ASKS_AGAIN
+    one.accept()
+    one.tables.rows[PROJECTION.name] = {SLOT: row(at=one.now + SECOND, modseq=99)}
+    one.now += 2 * DELAY
+    assert became(one.settle(Kind.EXTRA_ROW)) == ASKS_AGAIN
+    assert (one.ended, one.tables.applied) == ([State.SUPERSEDED], [])
+    assert not one.open_finding.accepted
+    one.accept()
+    assert became(one.settle(Kind.EXTRA_ROW)) == (Action.REPAIR, Kind.EXTRA_ROW)
+
+
 def test_nor_is_it_if_something_else_is_reported_first() -> None:
     one = removed_as_accepted()
     written_again(one)
