@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from streaming.settings import load  # `--help` and `--version` need no settings
 
             done = int(arguments.run(load(arguments.config), arguments))
-        sys.stdout.flush()
+            sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.NOBODY_READS

@@ -29,12 +29,8 @@ def place_of(finding: Finding) -> tuple[str, int, str, str]:
 def values_of(finding: Finding, family: Family) -> tuple[object, ...]:
     """The family and bucket of a finding, then its values for `COLUMNS`."""
     before = None if finding.before is None else codec.row_to_json(finding.before)
-    key = text_of(finding.slot)
     return (
-        finding.family,
-        bucket_of(key),
-        finding.projection,
-        key,
+        *place_of(finding),
         finding.source,
         str(finding.kind),
         str(finding.state),

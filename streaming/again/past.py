@@ -174,10 +174,8 @@ class PastRows:
 
 def _is_told(finding: Finding, reason: Kind) -> bool:
     """Whether a row's own finding states this reason, and nobody has accepted it."""
-    return (finding.kind, finding.state) == (
-        reason,
-        State.REPORTED,
-    ) and reason not in finding.accepted_kinds
+    states_it = finding.kind is reason and finding.state is State.REPORTED
+    return states_it and reason not in finding.accepted_kinds
 
 
 def _where_most_is_lost(case: ConfirmedSuspect, reason: Kind, removals: Removals) -> Kind:

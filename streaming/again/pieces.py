@@ -1,6 +1,6 @@
 """The pieces of a sweep: some adjacent ranges of a table, of which a worker reads what it can.
 
-Nobody needs to know how large a table is: a piece ends after so many rows, at the end of a range.
+The size of a table need not be known: a piece ends after so many rows, at the end of a range.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ class SweptPiece:
 
     Its ``piece`` has only the ranges that were read. ``unread`` are tokens that the server fails to
     read, and why. ``failed`` is why the whole piece does not count: a server did not answer, or it
-    refused.
-    ``left`` are undecided rows of the past, by reason. ``covered`` counts suspects whose reason a
-    person has accepted, ``told`` rows whose own finding already says the same.
+    refused. ``left`` are undecided rows of the past, by reason. ``covered`` counts suspects whose
+    reason a person has accepted, ``told`` rows whose own finding already states the reason.
     """
 
     piece: Piece

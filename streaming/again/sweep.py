@@ -62,12 +62,16 @@ class SweepResult:
     @property
     def is_all(self) -> bool:
         """Whether lineage is complete and every row was read and looked at."""
-        return self.is_all_of({*self.unreadable, *(table for table, _, _ in self.unread)})
+        return self.memory is None and not self._partly
 
     def is_all_of(self, tables: Collection[str]) -> bool:
         """Whether lineage is complete and every row of some tables was read and looked at."""
-        unread = {table for table, _, _ in self.unread} | {*+self.unreadable}
-        return self.memory is None and unread.isdisjoint(tables)
+        return self.memory is None and self._partly.isdisjoint(tables)
+
+    @property
+    def _partly(self) -> set[str]:
+        """The tables with rows that could not be read or looked at."""
+        return {*(table for table, _, _ in self.unread), *+self.unreadable}
 
 
 @dataclass(frozen=True, slots=True)

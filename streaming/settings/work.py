@@ -181,8 +181,7 @@ class SweepSettings(Section):
     """Full comparisons: `reconcile sweep`."""
 
     ranges: PositiveInt = Field(
-        512,
-        description="token ranges of each table; a sweep resumes after whole ranges",
+        512, description="token ranges of each table; a sweep resumes after whole ranges"
     )
     rows_per_second: PositiveInt = Field(
         5_000, description="most rows that are read a second, in total"

@@ -36,6 +36,7 @@ from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
 
+TO_GO_ON = "`reconcile sweep --resume` continues what it has begun"
 LOOKS_EVERY = 5.0
 """Seconds between two looks at whether another sweep has ended."""
 
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Sweep; 0 if all was read and settled and lineage is whole, else 1."""
     stop = stopped_by_signals()
-    with stop.first("`reconcile sweep --resume` continues what it has begun"):
+    with stop.first(TO_GO_ON):
         return _run(settings, arguments, stop)
 
 
@@ -94,7 +95,7 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
                     found = made.run(record)
                 end = stream.finish()
     except Interrupted as stopped:
-        then = "`reconcile sweep --resume` continues what it has begun"
+        then = TO_GO_ON
         if record is None:
             then = "nothing was compared"
         elif found is not None:

@@ -129,20 +129,16 @@ class Alone:
 
     def __enter__(self) -> None:
         """Acquire, and renew in a thread. Raises `AlreadyRunning`, and as ``busy`` does."""
-        while not self._acquired():
-            if self._busy is not None:
+        while True:
+            end_lease_of_the_dead(self._store, self._name)
+            try:
+                self._lease.acquire()
+                break
+            except AlreadyRunning:
+                if self._busy is None:
+                    raise
                 self._busy(self._store.held_by(self._name))
         self._threads.start("lease", self._lease.keep)
-
-    def _acquired(self) -> bool:
-        end_lease_of_the_dead(self._store, self._name)
-        try:
-            self._lease.acquire()
-        except AlreadyRunning:
-            if self._busy is None:
-                raise
-            return False
-        return True
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Release the lease.

@@ -15,8 +15,7 @@ from threading import Event
 
 from prometheus_client import CollectorRegistry
 
-from checkpoints.clock import now_micros
-from checkpoints.losses import Cause, Loss, end_memory
+from checkpoints.losses import Cause
 from reconcilers.declared.family import Family
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.running.canary import start_canaries
@@ -111,8 +110,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
         if lost.events:
-            loss = Loss(now_micros(), "an operator says so", Cause.PERSON)
-            end_memory(job.connections().lineage, opened.losses.record, loss)
+            opened.end_lineage("an operator says so", Cause.PERSON)
         begin_generation(opened)
         start_canaries(settings, store, threads)
         counting = _counters(opened, families[1:])

@@ -8,7 +8,7 @@ from functools import partial
 from checkpoints.cassandra import CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
-from checkpoints.losses import Cause, Loss, end_memory
+from checkpoints.losses import Cause
 from checkpoints.tallies import marks_begin
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
@@ -136,8 +136,7 @@ def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:
 
 
 def _lost(opened: OpenedStream, why: str) -> None:
-    lineage, loss = opened.job.connections().lineage, Loss(now_micros(), why, Cause.COUNT)
-    end_memory(lineage, opened.losses.record, loss)
+    opened.end_lineage(why, Cause.COUNT)
 
 
 def _counting(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from checkpoints.cassandra import CassandraLosses, Store
+from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
+from checkpoints.losses import Cause, Loss, end_memory
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.metrics import Metrics
@@ -40,3 +42,8 @@ class OpenedStream:
     def losses(self) -> CountedLosses:
         """The losses of this installation; those recorded here are counted."""
         return CountedLosses(CassandraLosses(self.store), self.metrics)
+
+    def end_lineage(self, why: str, cause: Cause) -> None:
+        """End lineage: events from before now may be missing. Raises `Retryable`."""
+        loss = Loss(now_micros(), why, cause)
+        end_memory(self.job.connections().lineage, self.losses.record, loss)
