@@ -14,8 +14,10 @@ each index                 has a row exactly if the truth row belongs there; one
 =========================  ========================================================================
 
 For such a slot `Look.at` finds no suspect, writes nothing to lineage, and wakes nothing. Every
-other slot is looked at, so a wrong "no" costs one look. Equal bytes are equal cells, because both
-columns have one type. A required cell without bytes is not right: a driver reads it as null.
+other slot is looked at, so a wrong "no" costs one look. In a scan of the truth, a slot that is
+right but for lineage (`to_record`) is recorded there as by a look. Equal bytes are equal cells,
+because both columns have one type. A required cell without bytes is not right: a driver reads it as
+null.
 
 Each function gets the slots that the one before it left, so nothing more is read for the others.
 """
@@ -155,6 +157,24 @@ def remembered(
         if recorded_at is None or not since <= recorded_at < NEGATIVE:
             continue
         if all(named[number] in (None, source) for number in of.wakes_of[key]):
+            found[key] = source
+    return found
+
+
+def to_record(
+    of: Asked, entries: Iterable[RawRow], known: Collection[RawKey]
+) -> dict[RawKey, RawCell]:
+    """The slots of which lineage has no read yet, with the one source that all their rows name.
+
+    ``known`` are `remembered`. A look records an expiring entry, or one of another source.
+    """
+    there = _alone(entries, slice(-4))
+    found: dict[RawKey, RawCell] = {}
+    for key, numbers in of.wakes_of.items():
+        (source, *others), entry = {of.named[number] for number in numbers}, there.get(key)
+        absent = key not in there
+        unread = entry is not None and entry[-4] == source and entry[-1] is None
+        if key not in known and not others and (absent or unread):
             found[key] = source
     return found
 

@@ -19,18 +19,19 @@ order of its own, so other tables are read row by row, unless a fingerprint make
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import compress, groupby
 
-from checkpoints.clock import to_micros
+from checkpoints.clock import now_micros, to_micros
 from reconcilers.declared.family import Family
-from reconcilers.declared.raw import RawRow, RawShape, decoder
+from reconcilers.declared.raw import RawKey, RawRow, RawShape, decoder
 from reconcilers.rows import glance
-from reconcilers.rows.memory import believed_since
+from reconcilers.rows.glance import Asked
+from reconcilers.rows.memory import Entry, believed_since
 from reconcilers.words.errors import ReadFailed, Refused, Retryable
-from reconcilers.words.model import KeyValue, Micros, Suspect, Wake
+from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
 from streaming.again.fingerprints import Fingerprints, KeptFingerprints, RowFingerprints, are_among
 from streaming.again.past import PastRows
@@ -100,11 +101,10 @@ class Scanner:
         """
         table, end = found.piece.table, self._end(found)
         try:
-            for rows in self._together(
-                table, end.pages(self._scans.pages(table, tokens, found.piece.most))
-            ):
+            pages = end.pages(self._scans.pages(table, tokens, found.piece.most))
+            for rows, since in self._together(table, _dated(pages)):
                 found.rows += len(rows)
-                differing = self._compared(table, self._unknown(table, rows))
+                differing = self._compared(table, self._unknown(table, rows), since)
                 found.take(self._past.sift(differing, found.piece.at))
         except ReadFailed as failed:
             if tokens == found.piece.tokens:
@@ -144,42 +144,65 @@ class Scanner:
         for _page in self._scans.pages(table, TokenRange(tokens.until - 1, tokens.until), 1):
             pass
 
-    def _together(self, table: str, pages: Iterable[Sequence[RawRow]]) -> Iterator[list[RawRow]]:
-        """Pages of rows; in those of the truth all rows of a source are together."""
+    def _together(
+        self, table: str, pages: Iterable[tuple[Sequence[RawRow], Micros]]
+    ) -> Iterator[tuple[list[RawRow], Micros]]:
+        """Pages of rows with their times; in those of the truth all rows of a source are together.
+
+        The time is the earliest of the pages (µs).
+        """
         if table != self._job.family.truth.table:
-            yield from (list(rows) for rows in pages)
+            yield from ((list(rows), since) for rows, since in pages)
             return
-        at, rows = self._glance.shape.source[0], list[RawRow]()
-        for page in pages:
+        at, rows, oldest = self._glance.shape.source[0], list[RawRow](), 0
+        for page, since in pages:
             for _source, some in groupby(page, key=lambda row: row[at]):
                 same = list(some)
                 if len(rows) >= ROWS_AT_ONCE and rows[-1][at] != same[0][at]:
-                    yield rows
+                    yield rows, oldest
                     rows = []
+                oldest = oldest if rows else since
                 rows += same
-        yield rows
+        yield rows, oldest
 
-    def _compared(self, table: str, rows: Sequence[RawRow]) -> Sequence[Suspect]:
+    def _compared(self, table: str, rows: Sequence[RawRow], since: Micros) -> Sequence[Suspect]:
+        """The suspects among rows that were read ``since`` a time (µs)."""
         if not rows:
             return ()
         job = self._job
         source = _place_of_source(job.family, self._glance.shape, table)
         width = len(self._key)
         asked = glance.scanned(rows, width, source)
-        whole = rows if table == job.family.truth.table else None
-        right = self._glance.right(asked, self._believed_since(), whole)
-        if whole is not None:
-            self._note_compared(right.values())
+        of_truth = table == job.family.truth.table
+        right = (
+            self._right_of_truth(asked, rows, since)
+            if of_truth
+            else self._glance.right(asked, self._believed_since())
+        )
         left = [row for row in rows if None not in row[:width] and row[:width] not in right]
         looked = BatchLook()
         if left:
             wakes = [Wake(self._decoded(row), self._named(row, source), changes=0) for row in left]
             look_at(job, frozenset(), wakes, looked)
-            if whole is not None:
+            if of_truth:
                 differing = {each.slot.key for each in looked.suspects}
                 pairs = zip(left, wakes, strict=True)
                 self._note_compared(row for row, wake in pairs if wake.key not in differing)
         return looked.suspects
+
+    def _right_of_truth(
+        self, asked: Asked, rows: Sequence[RawRow], since: Micros
+    ) -> Mapping[RawKey, RawRow]:
+        """The slots that are plainly right, by these truth rows; new ones are recorded."""
+        right, new = self._glance.of_scan(asked, self._believed_since(), rows)
+        place = self._glance.shape.source[0]
+        self._job.connections().lineage.remember(
+            Entry(source, Slot(*self._decoded(key)), in_truth=True, recorded_at=since)
+            for key in new
+            if (source := self._named(right[key], place)) is not None
+        )
+        self._note_compared(right.values())
+        return right
 
     def _believed_since(self) -> Micros | None:
         delay = to_micros(self._job.settings.stream.delay)
@@ -221,6 +244,14 @@ class Scanner:
     def _named(self, row: RawRow, at: int | None) -> KeyValue | None:
         cell = None if at is None else row[at]
         return None if cell is None else self._source(cell)
+
+
+def _dated(pages: Iterable[Sequence[RawRow]]) -> Iterator[tuple[Sequence[RawRow], Micros]]:
+    """Pages, each with a time (µs) before it was requested, which is up to one page ahead."""
+    requested = reached = now_micros()
+    for page in pages:
+        yield page, requested
+        requested, reached = reached, now_micros()
 
 
 def _place_of_source(family: Family, shape: RawShape, table: str) -> int | None:

@@ -58,36 +58,51 @@ class Glance:
         asked = glance.asked(self.shape, keys)
         return _counted(keys, [asked.wakes_of[key] for key in self.right(asked, watched_since)])
 
-    def right(
-        self,
-        asked: Asked,
-        watched_since: Micros | None,
-        truths: Iterable[RawRow] | None = None,
-    ) -> Mapping[RawKey, RawRow]:
-        """The slots that are plainly right, with their truth rows; errors are those of `at`.
-
-        ``truths`` are all truth rows of the requested sources, if those were already read.
-        """
+    def right(self, asked: Asked, watched_since: Micros | None) -> Mapping[RawKey, RawRow]:
+        """The slots that are plainly right, with their truth rows; errors are those of `at`."""
         if not asked.wakes_of:
             return {}
-        (_, belongs), *indexes = self._belonging
         try:
             # lineage is read first: if it has no entry of a row, nothing else of it is read here
             entries = self._lineage.entries(asked.wakes_of)
-            sources = glance.remembered(asked, entries, watched_since)
-            rows = glance.listed(self.shape, sources, self._tables.listing(sources))
-            if truths is None:
-                truths = self._tables.truth({sources[key] for key in rows})
-            right = glance.true(self.shape, belongs, rows, truths)
-            for index, belongs in indexes:
-                if index.collects is None:
-                    right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
-                else:
-                    at = self.shape.truth.index(index.collects)
-                    adding = {key for key, truth in right.items() if belongs.of(truth)}
-                    right = self._collected(index, index.collects, at, right, adding)
+            return self._true(glance.remembered(asked, entries, watched_since), None)
         except (Refused, ReadFailed):
             return {}
+
+    def of_scan(
+        self, asked: Asked, watched_since: Micros | None, truths: Iterable[RawRow]
+    ) -> tuple[Mapping[RawKey, RawRow], Sequence[RawKey]]:
+        """As `right`, and the slots of them that lineage has yet to record.
+
+        ``truths`` are all truth rows of the requested sources.
+        """
+        if not asked.wakes_of:
+            return {}, ()
+        try:
+            entries = list(self._lineage.entries(asked.wakes_of))
+            known = glance.remembered(asked, entries, watched_since)
+            new = glance.to_record(asked, entries, known)
+            right = self._true(known | new, truths)
+        except (Refused, ReadFailed):
+            return {}, ()
+        return right, [key for key in right if key in new]
+
+    def _true(
+        self, sources: Mapping[RawKey, RawCell], truths: Iterable[RawRow] | None
+    ) -> Mapping[RawKey, RawRow]:
+        """The slots that both sides and the indexes agree on, with their truth rows."""
+        (_, belongs), *indexes = self._belonging
+        rows = glance.listed(self.shape, sources, self._tables.listing(sources))
+        if truths is None:
+            truths = self._tables.truth({sources[key] for key in rows})
+        right = glance.true(self.shape, belongs, rows, truths)
+        for index, belongs in indexes:
+            if index.collects is None:
+                right = glance.indexed(belongs, right, set(self._tables.index(index, right)))
+            else:
+                at = self.shape.truth.index(index.collects)
+                adding = {key for key, truth in right.items() if belongs.of(truth)}
+                right = self._collected(index, index.collects, at, right, adding)
         return right
 
     def of_listing(self, rows: Sequence[RawRow], watched_since: Micros | None) -> Sequence[RawRow]:

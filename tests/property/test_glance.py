@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -128,6 +129,13 @@ class World:
         columns = shape.truth if table == self.family.truth.table else shape.listing
         return [tuple(row.get(name) for name in columns) for row in self.rows(table)]
 
+    def wake_of(self, truth: RawRow) -> Wake:
+        """A row of the truth, as a scan has a look at it."""
+        shape = self.tables.shape
+        row = self.tables._row(self.family.truth.table, dict(zip(shape.truth, truth, strict=True)))
+        source: Any = row.get(self.family.truth.source.name)
+        return Wake(self.family.truth.slot_of(row).key, source, changes=0)
+
     def read_ahead(self) -> list[RawRow]:
         """The rows of the truth that say what those of the listing expect."""
         glance = self.glance().glance
@@ -141,7 +149,8 @@ class World:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, name: str) -> World:
+def worlds(draw: st.DrawFn, name: str, unknown: int = 1) -> World:
+    """A family's tables; of more rows nothing is remembered the higher ``unknown`` is."""
     world = World(*FAMILIES[name])
     family, truth = world.family, world.family.truth
     pools = [PARTS[column.type] for column in family.key]
@@ -156,7 +165,7 @@ def worlds(draw: st.DrawFn, name: str) -> World:
             for column, kind in world.schema[truth.table].items()
         }
         world.add(slot, source, cells)
-        remember(draw, world, slot, source)
+        remember(draw, world, slot, source, unknown)
         world.wakes += draw(changes_of(slot, source))
     for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
         disturb(draw, world)
@@ -176,7 +185,7 @@ def source_at(family: Family, slot: Slot, source: KeyValue) -> KeyValue:
     return source if at is None else slot.key[at]
 
 
-def remember(draw: st.DrawFn, world: World, slot: Slot, source: KeyValue) -> None:
+def remember(draw: st.DrawFn, world: World, slot: Slot, source: KeyValue, unknown: int) -> None:
     right = Entry(source, slot, in_truth=True, recorded_at=SINCE)
     wrong = (
         replace(right, in_truth=False),
@@ -186,7 +195,9 @@ def remember(draw: st.DrawFn, world: World, slot: Slot, source: KeyValue) -> Non
         replace(right, source=IDS[3]),
     )
     of = draw(
-        st.sampled_from([(right,)] * 20 + [(), *((each,) for each in wrong), (right, wrong[4])])
+        st.sampled_from(
+            [(right,)] * 20 + [(), *((each,) for each in wrong)] * unknown + [(right, wrong[4])]
+        )
     )
     for entry in of:
         world.lineage._keep(entry)
@@ -292,7 +303,34 @@ def test_what_a_sweep_passes_by_what_it_read_ahead_the_glance_passes(
     shape, truths = world.tables.shape, world.raw(world.family.truth.table)
     for truth in world.read_ahead():
         alone = scanned([truth], len(world.family.key), shape.source[0])
-        assert world.glance().glance.right(alone, SINCE, truths)
+        right, new = world.glance().glance.of_scan(alone, SINCE, truths)
+        assert (len(right), new) == (1, [])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@given(data=st.data())
+@settings(max_examples=OFTEN)
+def test_what_a_scan_of_the_truth_records_a_look_would_have_recorded(
+    name: str, data: st.DataObject
+) -> None:
+    world = data.draw(worlds(name, unknown=10))
+    family, truths = world.family, world.raw(world.family.truth.table)
+    place = world.tables.shape.source[0]
+    of_rows = scanned(truths, len(family.key), place)
+    right, new = world.glance().glance.of_scan(of_rows, SINCE, truths)
+    recorded, looked_at = deepcopy(world.lineage), deepcopy(world.lineage)
+    wakes = [world.wake_of(right[key]) for key in right]
+    looked = world.look(wakes, looked_at)
+    assert (looked.suspects, looked.again, looked.later) == ((), (), ())
+    entries = [entry_of(world.wake_of(right[key])) for key in new]
+    recorded.remember(entries)
+    assert recorded._entries == looked_at._entries
+
+
+def entry_of(wake: Wake) -> Entry:
+    assert wake.slot is not None
+    assert wake.source is not None
+    return Entry(wake.source, wake.slot, in_truth=True, recorded_at=NOW)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -312,3 +350,9 @@ def test_what_is_right_is_passed(name: str) -> None:
     assert (glanced.changes, glanced.touched) == ({slot.group: 3}, (slot,))
     assert can_expect(family, world.tables.shape)
     assert world.read_ahead() == world.raw(family.truth.table)
+
+    world.lineage = Written()
+    truths = world.raw(family.truth.table)
+    of_rows = scanned(truths, len(family.key), world.tables.shape.source[0])
+    _, new = world.glance().glance.of_scan(of_rows, SINCE, truths)
+    assert new == list(of_rows.wakes_of)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -101,8 +102,11 @@ class OneMailbox:
             message = {**COMPLETE, "messageid": ids(uid), "mailboxid": ids(99), "uid": uid}
             for table in (FAMILY.truth.table, FAMILY.listing.table):
                 self.tables.put(table, **message)
-            slot = Slot(ids(99), uid)
-            self.lineage.remember([Entry(ids(uid), slot, in_truth=True, recorded_at=1)])
+        self.entries = [
+            Entry(ids(uid), Slot(ids(99), uid), in_truth=True, recorded_at=1)
+            for uid in range(1, messages + 1)
+        ]
+        self.lineage.remember(self.entries)
 
     def pages(self, table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
         columns = self.shape.truth if table == FAMILY.truth.table else self.shape.listing
@@ -119,7 +123,7 @@ class OneMailbox:
         memory = RawMemoryLineage(FAMILY, self.lineage)
         ours = SimpleNamespace(
             glance=glance_of(FAMILY, self.tables, memory).glance,
-            lineage=SimpleNamespace(watching=self.watching),
+            lineage=SimpleNamespace(watching=self.watching, remember=self.lineage.remember),
         )
         job: Any = SimpleNamespace(
             family=FAMILY,
@@ -197,8 +201,9 @@ def test_of_the_truth_only_what_the_listing_did_not_tell_ahead_is_read_elsewhere
 def test_what_a_look_found_right_in_the_truth_is_not_looked_at_in_the_listing(
     mailbox: OneMailbox,
 ) -> None:
-    """A first sweep remembers nothing yet, so that no row of the truth is plainly right."""
-    mailbox.lineage, mailbox.differing = MemoryLineage(), {4}
+    """An entry that expires is renewed by a look."""
+    mailbox.lineage.expire(mailbox.entries)
+    mailbox.differing = {4}
     mailbox.sweep(FAMILY.truth.table)
     assert len(mailbox.looked) == 10
     mailbox.looked.clear()
@@ -219,8 +224,51 @@ def test_of_a_piece_without_rows_nothing_else_is_read(tmp_path: Path) -> None:
 def test_what_is_not_remembered_is_not_told_ahead(mailbox: OneMailbox) -> None:
     mailbox.lineage = MemoryLineage()
     mailbox.sweep(FAMILY.listing.table, ahead=True)
+    mailbox.tables.read.clear()
     mailbox.sweep(FAMILY.truth.table)
-    assert len(mailbox.looked) == 10
+    assert FAMILY.listing.table in mailbox.tables.read
+
+
+def test_a_first_sweep_records_what_is_right_without_a_look(
+    mailbox: OneMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailbox.lineage, times = MemoryLineage(), iter(range(100, 200))
+    monkeypatch.setattr(module, "now_micros", lambda: next(times))
+    mailbox.tables.rows[FAMILY.listing.table][3]["modseq"] = bytes(8)
+    mailbox.sweep(FAMILY.truth.table)
+    assert [wake.key for wake in mailbox.looked] == [(ids(99), 4)]
+    assert mailbox.tables.read == [FAMILY.listing.table]
+    recorded = mailbox.lineage.of_sources([each.source for each in mailbox.entries])
+    assert recorded == {
+        each.source: [replace(each, recorded_at=100)]
+        for each in mailbox.entries
+        if each.slot.key[1] != 4
+    }
+
+
+def test_rows_are_recorded_at_a_time_before_their_page_was_requested(
+    mailbox: OneMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each page is requested when the one before it is handed out."""
+    clock, requested, recorded = count(), dict[int, int](), list[Entry]()
+    monkeypatch.setattr(module, "now_micros", lambda: next(clock))
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 1)
+    (whole,) = mailbox.pages(FAMILY.truth.table, TOKENS, 1)
+
+    def pages(table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
+        requested[1] = next(clock)
+        for uid, row in enumerate(whole, start=1):
+            requested[uid + 1] = next(clock)
+            yield [row]
+
+    monkeypatch.setattr(mailbox, "pages", pages)
+    mailbox.lineage = MemoryLineage()
+    monkeypatch.setattr(mailbox.lineage, "remember", recorded.extend)
+    mailbox.sweep(FAMILY.truth.table)
+    assert len(recorded) == 10
+    before = [requested[int(each.slot.key[1])] - (each.recorded_at or 0) for each in recorded]
+    assert min(before) > 0, "never later"
+    assert max(before[2:]) <= 3, "and not much earlier"
 
 
 @pytest.mark.parametrize("token", [1, 77, 2**53, 2**54 - 1])
