@@ -51,6 +51,12 @@ class LineageTables:
         return self._named("expiries")
 
     @property
+    def expiry_columns(self) -> tuple[KeyColumn, ...]:
+        """The key, and the source if its deletes are remembered: a cell of it may expire."""
+        source = (self.family.truth.source,) if self.family.remembered else ()
+        return (*self.family.key, *source)
+
+    @property
     def cql(self) -> str:
         """The CREATE statements for a step of the schema (``$ks``: the keyspace)."""
         source, group, *rest = self.family.truth.source, *self.family.key
@@ -58,6 +64,9 @@ class LineageTables:
         seen = ("seen boolean", "in_truth boolean", "recorded_at bigint", "had_at bigint")
         when = ("minute int", "due bigint")
         by_source, by_row = [source, *key], [*key, source]
+        expiries = _table(self.expiries, self.expiry_columns, f"minute, due, {names(key)}", when)
+        if not self.family.remembered:
+            return expiries
         return "\n".join(
             (
                 _table(self.by_source, by_source, names(by_source), seen),
@@ -74,7 +83,7 @@ class LineageTables:
                     ("sent_at bigint",),
                 ),
                 _of_deletes(self.group_deletes, [group, deleted_at], names([group, deleted_at])),
-                _table(self.expiries, by_row, f"minute, due, {names(key)}", when),
+                expiries,
             )
         )
 

@@ -29,7 +29,8 @@ class CassandraExpiries:
     ) -> None:
         self._store = store
         self._clock = clock
-        table, columns = LineageTables(family).expiries, [*family.key, family.truth.source]
+        table, columns = LineageTables(family).expiries, LineageTables(family).expiry_columns
+        self._sourced = len(columns) > len(family.key)
         self._insert = store.prepare(
             f"INSERT INTO $ks.{table} (minute, due, {names(columns)})"
             f" VALUES (?, ?, {marks(columns)}) USING TTL ?"
@@ -42,7 +43,7 @@ class CassandraExpiries:
     def expect(self, expiries: Iterable[Expiry]) -> None:
         """Store them until `KEPT_AFTER_DUE` after they are due."""
         now = self._clock()
-        requests = ((self._insert, (*_row(each), _kept(each.due - now))) for each in expiries)
+        requests = ((self._insert, (*self._row(each), _kept(each.due - now))) for each in expiries)
         self._store.run("remembering what expires", requests)
 
     def between(self, after: Micros, until: Micros) -> Iterator[Expiry]:
@@ -53,12 +54,13 @@ class CassandraExpiries:
             minutes = range(first, last + 1)
             requests = ((self._select, (minute, after, until)) for minute in minutes)
             found = self._store.gather("reading what expires", requests)
-            for due, *key, source in sorted(found, key=itemgetter(0)):
+            for due, *key in sorted(found, key=itemgetter(0)):
+                source = key.pop() if self._sourced else None
                 yield Expiry(Slot(*key), source, due)
 
-
-def _row(expiry: Expiry) -> tuple[object, ...]:
-    return expiry.due // MINUTE, expiry.due, *expiry.slot.key, expiry.source
+    def _row(self, expiry: Expiry) -> tuple[object, ...]:
+        source = (expiry.source,) if self._sourced else ()
+        return expiry.due // MINUTE, expiry.due, *expiry.slot.key, *source
 
 
 def _kept(until_due: Micros) -> int:

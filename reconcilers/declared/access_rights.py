@@ -19,7 +19,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from reconcilers.declared.truth import Derivation, Derived, Malformed, TruthTable
+from reconcilers.declared.truth import Derivation, Derived, Malformed, Owner, TruthTable
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import KeyValue, Micros, Row
 
@@ -134,12 +134,15 @@ def _letters(rights: object) -> frozenset[str]:
     return letters
 
 
+MAILBOX = Owner("mailbox", "id", "mailbox")
+
 EVENTS = TruthTable(
     table="eventstore",
     source=KeyColumn("aggregateid", "timeuuid", "list"),
     slot=("key", "aggregateid"),
     required=("rights",),
     derive=Derivation(("eventid",), ("event",), ("rights",), of_events, shared=True),
+    owner=MAILBOX,
 )
 """Events of aggregates; an aggregate named by a mailbox's id holds the rights in it."""
 
@@ -149,6 +152,7 @@ JSON_LISTS = TruthTable(
     slot=("key", "id"),
     required=("rights",),
     derive=Derivation((), ("acl",), ("rights",), of_json),
+    owner=MAILBOX,
 )
 """The list of each mailbox in one cell, as James stored it before it had events."""
 
@@ -156,5 +160,6 @@ LIST_ROWS = TruthTable(
     table="aclv2",
     source=KeyColumn("id", "timeuuid", "list"),
     slot=("key", "id"),
+    owner=MAILBOX,
 )
 """A row for each name in a mailbox's list, where no events are stored."""

@@ -43,15 +43,27 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """The table with what a source belongs to: the row whose key is the source's id.
+
+    ``label`` is its name in sentences. Without that row, and without truth, a source is gone.
+    """
+
+    table: str
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class TruthTable:
     """A table that holds the truth.
 
     ``source`` is its partition key (a message). ``slot`` are the columns that lead to the
     projection rows. A row without one of the ``required`` columns is incomplete: it is reported and
     never copied. Counters count it if it has the ``summed`` columns. ``contents`` are the tables
-    with a source's content by its id, older ones first. ``sets`` are its set columns; see `bind`.
-    ``derive``: its truth rows are derived from its own; ``slot`` and ``required`` are then columns
-    of the derived ones. None: they are its own rows.
+    with a source's content by its id, older ones first; an ``owner`` stands for content. ``sets``
+    are its set columns; see `bind`. ``derive``: its truth rows are derived from its own; ``slot``
+    and ``required`` are then columns of the derived ones. None: they are its own rows.
     """
 
     table: str
@@ -62,12 +74,20 @@ class TruthTable:
     contents: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
     derive: Derivation | None = None
+    owner: Owner | None = None
+
+    @property
+    def kept_in(self) -> tuple[tuple[str, str], ...]:
+        """The tables that show that a source is not gone, each with the column of its id."""
+        owner = () if self.owner is None else ((self.owner.table, self.owner.key),)
+        return (*((each, self.source.name) for each in self.contents), *owner)
 
     def rows_of(self, source: KeyValue, stored: Sequence[Row]) -> tuple[Row, ...]:
         """The truth rows of a source, given all rows of its partition; or `MalformedContent`."""
-        if self.derive is None:
+        derive = self.derive
+        if derive is None:
             return tuple(stored)
-        rows = self.derive.rows(source, stored)
+        rows = derive.rows(source, stored)
         if isinstance(rows, Malformed):
             raise MalformedContent(f"{self.table}: {rows.reason}")
         return rows

@@ -188,9 +188,16 @@ def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
 
 
 def asks_for_content(family: Family, verdict: Verdict, seen: Seen, delay: Micros) -> bool:
-    """Whether only content can decide: a delete was received, and which row it meant is unknown."""
-    ambiguous = isinstance(verdict, Report) and verdict.kind is Kind.AMBIGUOUS_RANGE_DELETE
-    return ambiguous and bool(seen.consulted) and heard_since_written(family, seen, delay)
+    """Whether only content can decide: a delete was received, and which row it meant is unknown.
+
+    Without lineage: whether the source has no truth row at all.
+    """
+    if not isinstance(verdict, Report) or not seen.consulted:
+        return False
+    if not family.remembered:
+        return verdict.kind is Kind.ABSENT_WITHOUT_DELETE
+    ambiguous = verdict.kind is Kind.AMBIGUOUS_RANGE_DELETE
+    return ambiguous and heard_since_written(family, seen, delay)
 
 
 def by_content(
@@ -204,7 +211,12 @@ def by_content(
     """
     if content is not ContentFound.GONE:
         return verdict
-    source = family.truth.source.label
+    source, owner = family.truth.source.label, family.truth.owner
+    place = f"{family.listing.name}: {family.place(seen.slot)}"
+    if not family.remembered:
+        gone = "content" if owner is None else owner.label
+        why = f"its {source} and its {gone} are gone"
+        return Repair(Difference(Kind.EXTRA_ROW), f"{place} is not in the truth; {why}")
     if (several := _one_delete_took_several(family, seen, delay)) is not None:
         ids = ", ".join(sorted(str(each) for each in seen.consulted))
         return Report(
@@ -213,7 +225,6 @@ def by_content(
             " is gone: restore it by that id, from a backup",
         )
     why = f"a delete of its {source} here was received, and the {source}'s content is gone"
-    place = f"{family.listing.name}: {family.place(seen.slot)}"
     return Repair(Difference(Kind.EXTRA_ROW), f"{place} is not in the truth; {why}", True)
 
 

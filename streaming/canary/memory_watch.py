@@ -51,6 +51,25 @@ class CapturedTables(Protocol):
         """The canaries to wait for, after which all writes up to now have been released."""
 
 
+class Memories(Protocol):
+    """What a stream tells of capture and its losses; `MemoryWatch` acts on all of it."""
+
+    def check(self) -> None:
+        """Check that everything is captured as it was. Raises `Retryable`."""
+
+    def heard(self, proven: Proven) -> None:
+        """Take in how far each node is looked at."""
+
+    def lost(self, until: Micros, why: str) -> None:
+        """Canaries show that events from before ``until`` (µs) may be lost. Raises `Retryable`."""
+
+    def lost_until_now(self, why: str) -> None:
+        """Kafka has lost events from before now. Raises `Retryable`."""
+
+    def doubted(self, why: str, until: Micros | None) -> None:
+        """Our keyspace is in doubt; it was last known to be right at ``until`` (µs)."""
+
+
 @dataclass(slots=True)
 class MemoryReport:
     """Shows whether memory has begun."""

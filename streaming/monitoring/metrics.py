@@ -152,10 +152,13 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
         *("lag_seconds", Gauge, "kafka_lag_seconds", "Age of the oldest record not read yet"),
         ("topic", "partition"),
     ),
-    ("window_age", Gauge, "window_age_seconds", "Age of the oldest write of the last window", ()),
+    (
+        *("window_age", Gauge, "window_age_seconds", "Age of the oldest write of the last window"),
+        ("family",),
+    ),
     ("dropped", Counter, "rows_dropped_by_watermark", "Rows lost to a clock step; fresh start", ()),
     ("batch_duration", Histogram, "batch_duration_seconds", "Duration of batches", ()),
-    ("state_rows", Gauge, "state_rows", "Ranges of offsets that wait for their delay", ()),
+    ("state_rows", Gauge, "state_rows", "Ranges of offsets that wait", ("family",)),
     ("examined", Counter, "keys_examined", "Slots compared", ("family",)),
     ("suspects", Counter, "suspects", "Slots read again, truth at SERIAL", ("family",)),
     (
@@ -216,7 +219,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
 
 _FROM_THE_START: Mapping[str, Sequence[Iterable[str]]] = {
     "losses": (Cause,),
-    "restarts": ((FAMILIES[0].name,),),
+    "restarts": ([family.name for family in FAMILIES if family.projections],),
     "tally_looks": ([each.name for family in FAMILIES for each in family.tallies], JUDGED),
 }
 """The labels that exist at 0: Prometheus sees no increase in a series that begins with 1."""

@@ -135,4 +135,4 @@ class BatchRecord:
         for reason, number in look.bad.items():
             self.metrics.dead_letters.labels(reason).inc(number)
         age = 0.0 if look.oldest is None else to_seconds(self.clock() - look.oldest)
-        self.metrics.window_age.set(age)
+        self.metrics.window_age.labels(self.family).set(age)

@@ -9,7 +9,7 @@ from reconcilers.limits.gate import Admission, admit
 from reconcilers.words.model import Micros, Slot, Wake
 from reconcilers.words.waiting import Wait
 from streaming.canary.alone import CanariesAlone
-from streaming.canary.memory_watch import MemoryWatch
+from streaming.canary.memory_watch import Memories
 from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
@@ -31,7 +31,7 @@ class Batches:
     open_findings: OpenFindings
     expired: ExpiredCells
     record: BatchRecord
-    memory: MemoryWatch
+    memory: Memories
     alone: CanariesAlone
     behind: BehindWatch
 

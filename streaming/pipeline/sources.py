@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.capture.frontier import CANARY_TABLE
+from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
 
 
@@ -24,15 +25,23 @@ def once(costly: Column) -> Column:
 
 
 def is_wanted(family: Family, keyspace: str) -> Column:
-    """Whether to look at a record: an event of the family, an echo, or a published key.
+    """Whether to look at a record: an event of the family, an echo, or a key of it, published.
 
-    A record that does not name its table cannot be told from those; it is a bad record. Reads the
-    columns ``looked_again``, ``v`` and ``echo``.
+    A record that names no table or no family cannot be told from those; the first family keeps it
+    as a bad record. Reads the columns ``looked_again``, ``v`` and ``echo``.
     """
-    source = F.col("v").source
+    source, told = F.col("v").source, F.col("v").family
     known = source.keyspace.isNotNull() & source["table"].isNotNull()
     ours = (source.keyspace == keyspace) & source["table"].isin(*family.wakes_on)
-    return F.col("looked_again") | ~known | ours | F.col("echo").isNotNull()
+    first, *others = [each.name for each in FAMILIES]
+    if family.name == first:
+        again = ~F.coalesce(told.isin(*others), F.lit(False))
+        return F.when(F.col("looked_again"), again).otherwise(
+            ~known | ours | F.col("echo").isNotNull()
+        )
+    again = F.coalesce(told == family.name, F.lit(False))
+    event = F.coalesce(ours, F.lit(False)) | F.col("echo").isNotNull()
+    return F.when(F.col("looked_again"), again).otherwise(event)
 
 
 def echo(canary_keyspace: str) -> Column:

@@ -174,7 +174,6 @@ class QuerySupervisor:
                     raise
         self.query.end()
         self.measurements.commit()
-        log.info("stopped; the next start continues after the settled offsets")
 
     def _begin(self) -> None:
         """Start after the settled offsets, those of another process or of a query with lost events.
@@ -220,7 +219,7 @@ class QuerySupervisor:
 
     def _show(self, told: dict[str, Any]) -> None:
         self.metrics.batch_duration.observe(told["durationMs"]["triggerExecution"] / 1000)
-        self.metrics.state_rows.set(_sum(told, "numRowsTotal"))
+        self.metrics.state_rows.labels(self.query.name).set(_sum(told, "numRowsTotal"))
         self.measurements.read_up_to = read_up_to(told)
 
     def _release(self, told: dict[str, Any]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pydantic import model_validator
 
 from reconcilers.counters.live_table import without
 from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.rights import RIGHTS, rights_from
 from reconcilers.declared.family import Family, keeping
 from streaming.settings.section import Section
 from streaming.settings.servers import (
@@ -15,7 +18,13 @@ from streaming.settings.servers import (
     KafkaSettings,
     MetricsSettings,
 )
-from streaming.settings.work import RepairSettings, StreamSettings, SweepSettings, TallySettings
+from streaming.settings.work import (
+    RepairSettings,
+    RightsSettings,
+    StreamSettings,
+    SweepSettings,
+    TallySettings,
+)
 
 
 class Settings(Section):
@@ -25,6 +34,7 @@ class Settings(Section):
     kafka: KafkaSettings = KafkaSettings()
     stream: StreamSettings = StreamSettings()
     repair: RepairSettings = RepairSettings()
+    rights: RightsSettings = RightsSettings()
     tally: TallySettings = TallySettings()
     sweep: SweepSettings = SweepSettings()
     metrics: MetricsSettings = MetricsSettings()
@@ -34,8 +44,16 @@ class Settings(Section):
     def families(self) -> tuple[Family, ...]:
         """Each family with its configured projections and tallies; the first is of messages."""
         named = (*self.repair.projections, *self.tally.projections)
-        kept = (self._one_table(keeping(family, named)) for family in FAMILIES)
+        kept = (self._one_table(keeping(family, named)) for family in self._declared())
         return tuple(family for family in kept if family.repaired)
+
+    def _declared(self) -> Iterator[Family]:
+        """All families, that of rights with the configured truth."""
+        for family in FAMILIES:
+            if family is not RIGHTS:
+                yield family
+            elif self.rights.truth != "off":
+                yield rights_from(self.rights.truth)
 
     def _one_table(self, family: Family) -> Family:
         """Keep, of two tables of quotas, the configured one."""

@@ -116,6 +116,16 @@ class RepairSettings(Section):
         return _known(names, MESSAGE_PROJECTIONS)
 
 
+class RightsSettings(Section):
+    """Access rights: the table of each user's mailboxes, kept equal to the mailboxes' lists."""
+
+    truth: Literal["off", "eventstore", "aclv2", "acl"] = Field(
+        "off",
+        description="table with the lists of mailboxes: eventstore, or in an older James aclv2 or"
+        " acl; off: rights are not compared",
+    )
+
+
 QuotaTable = Literal["auto", "currentquota", "quotacurrentvalue"]
 """The table in which James keeps quotas; ``auto``: the one that James writes."""
 

@@ -1,8 +1,9 @@
 """What only the content of sources (messages) can settle: whether any user can still read a row.
 
 This is the last check. It applies only to an orphan with a received delete, if lineage does not
-show which message the delete meant. The truth is read again first, at serial consistency: a source
-that has a row in any group has its content.
+show which message the delete meant; or, without lineage, to one whose source has no truth at all.
+The truth is read again first, at serial consistency: a source that has a row in any group has its
+content. What a source belongs to counts as its content: a list of rights has a mailbox.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Contents:
         return by_content(self.family, seen, content, verdict, self.delay)
 
     def _content_of(self, sources: Sequence[KeyValue]) -> ContentFound:
-        if not self.family.truth.contents:
+        if not self.family.truth.kept_in:
             return self._not_known("its tables are not those that this version knows")
         if self.truth.truth_serially(sources):
             return ContentFound.KEPT

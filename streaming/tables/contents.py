@@ -1,4 +1,4 @@
-"""Whether sources (messages) have content, read at the consistency of James's own reads."""
+"""Whether sources (messages) have content or an owner, at the consistency of James's reads."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ class ContentTables:
         Raises `reconcilers.words.errors.Refused` if a table may not be read.
         """
         return frozenset(
-            each for table in self._truth.contents for each in self._in(table, sources)
+            each for place in self._truth.kept_in for each in self._in(*place, sources)
         )
 
-    def _in(self, table: str, sources: Sequence[KeyValue]) -> Iterator[KeyValue]:
-        source = self._truth.source.name
+    def _in(self, table: str, source: str, sources: Sequence[KeyValue]) -> Iterator[KeyValue]:
         query = self._statements.prepared(
             f"SELECT {source} FROM {self._keyspace}.{table} WHERE {source} = ?"
         )

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from uuid import UUID
 
-from reconcilers.declared.access_rights import EVENTS, has_rights
-from reconcilers.declared.conversion import LETTERS
+from reconcilers.declared.families import rights as families
 from reconcilers.declared.family import Family, Projection, Schema, bind
 from reconcilers.declared.truth import TruthTable
 from reconcilers.words.key import KeyColumn
@@ -54,19 +52,13 @@ RIGHTS: Family = bind(DECLARED, SCHEMA)
 LISTING: Projection = RIGHTS.listing
 
 FROM_EVENTS: Family = bind(
-    replace(
-        DECLARED,
-        truth=EVENTS,
-        wakes_on=("eventstore", "usermailboxacl"),
-        projections=(replace(USER_RIGHTS, belongs=has_rights, conversions={"rights": LETTERS}),),
-        remembered=False,
-    ),
+    families.RIGHTS,
     {
         "eventstore": {"aggregateid": "text", "eventid": "int", "event": "text"},
         "usermailboxacl": SCHEMA["usermailboxacl"],
     },
 )
-"""The same family where the truth is derived from events; it has no lineage."""
+"""The product's own family of rights, whose truth is derived from events; it has no lineage."""
 
 SHARED = UUID("55555555-0000-1000-8000-000000000005")
 """A mailbox that its owner shares."""

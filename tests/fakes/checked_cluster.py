@@ -36,6 +36,7 @@ NEWER = {name: columns for name, columns in JAMES.items() if name not in GONE} |
 }
 EVERYTHING: dict[str, Any] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
+    "rights": {"truth": "eventstore"},
     "tally": {"projections": ["mailbox_counters", "current_quota"]},
 }
 """Sections that switch all on."""

@@ -1,4 +1,4 @@
-"""All projections that are repaired. To add one, add its file and a line here."""
+"""The projections of messages. To add one, add its file and a line here."""
 
 from reconcilers.declared.family import Projection
 from reconcilers.declared.projections.applicable_flags import APPLICABLE_FLAGS

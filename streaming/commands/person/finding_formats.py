@@ -17,7 +17,9 @@ from reconcilers.words.key import slot_of, text_of
 
 NAMES = tuple(
     dict.fromkeys(
-        column.name for family in FAMILIES for column in (*family.key, family.truth.source)
+        column.name
+        for family in FAMILIES
+        for column in (*family.key, *(() if family.is_source_in_key else (family.truth.source,)))
     )
 )
 """What the keys and sources of all families are called, each once; those of messages first."""

@@ -11,7 +11,7 @@ import argparse
 import logging
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
+from threading import Event, Thread
 
 from prometheus_client import CollectorRegistry
 
@@ -113,17 +113,37 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
             opened.end_lineage("an operator says so", Cause.PERSON)
         begin_generation(opened)
         start_canaries(settings, store, threads)
-        counting = _counters(opened, families[1:])
-        watch = SchemaWatch(settings, families, james)
-        keeper = supervisor(opened, watch, counting.take if counting is not None else None)
-        if counting is not None:
-            threads.start("counting", counting.run)
-        _sweep_by_itself(opened, threads)
-        try:
-            keeper.run(stop)
-        finally:
-            threads.check()  # what ended a thread is why all else failed
+        _run_all(opened, families, SchemaWatch(settings, families, james), threads)
     watcher.close()
+
+
+def _run_all(
+    opened: OpenedStream, families: tuple[Family, ...], schema: SchemaWatch, threads: Threads
+) -> None:
+    """Run the stream of messages, with those of other families and the counters beside it."""
+    counting = _counters(opened, tuple(each for each in families if each.tallies))
+    keeper = supervisor(opened, schema, counting.take if counting is not None else None)
+    others = [each for each in families[1:] if each.projections]
+    beside = [_beside(opened, each, schema, threads) for each in others]
+    if counting is not None:
+        threads.start("counting", counting.run)
+    _sweep_by_itself(opened, threads)
+    try:
+        keeper.run(threads.stop)
+    finally:
+        threads.stop.set()
+        for each in beside:
+            each.join()
+        threads.check()  # what ended a thread is why all else failed
+    log.info("stopped; the next start continues after the settled offsets")
+
+
+def _beside(opened: OpenedStream, family: Family, schema: SchemaWatch, threads: Threads) -> Thread:
+    """Start the stream of another family, in a thread of its own."""
+    job = workers.job(opened.settings, family, opened.names.suspects_topic)
+    own = opened.beside(job, Watcher(opened.settings.kafka))
+    begin_generation(own)
+    return threads.start(f"stream of {family.name}", supervisor(own, schema, None).run)
 
 
 def _sweep_by_itself(opened: OpenedStream, threads: Threads) -> None:

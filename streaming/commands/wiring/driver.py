@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import partial
 
-from checkpoints.bookmarks import Bookmarks, Place
+from checkpoints.bookmarks import Bookmarks, Offsets, Place
 from checkpoints.cassandra import CassandraBookmarks, CassandraFailingSlices
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
@@ -14,7 +14,8 @@ from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.ceiling import MINUTE
 from streaming.canary.alone import CanariesAlone
-from streaming.canary.memory_watch import MemoryReport, MemoryWatch
+from streaming.canary.memory_watch import Memories, MemoryReport, MemoryWatch
+from streaming.canary.no_memory import NoMemoryWatch
 from streaming.canary.watch import FrontierWatch
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.generations import growing
@@ -54,15 +55,16 @@ def supervisor(
     opened: OpenedStream, schema: SchemaWatch, counters: TakeSummary | None
 ) -> QuerySupervisor:
     """Keeps the query running; ``counters``, if given, receives the summary of each slice."""
-    settings, names, metrics = opened.settings, opened.names, opened.metrics
+    settings, names, once = opened.settings, opened.names, opened.once
     stream = settings.stream
-    clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, metrics)
-    lag = LagWatch(opened.watcher, opened.topics, metrics)
+    clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, once)
+    lag = LagWatch(opened.watcher, opened.topics, once)
     bookmarks, name = CassandraBookmarks(opened.store), names.bookmarks(opened.job.family)
     memory = _memory(opened)
     frontier = _frontier(opened, memory)
     starting = _starting_point(opened, bookmarks, frontier, memory)
-    position = StreamPosition(name, bookmarks, starting.ids, growing(opened).commit)
+    commit = growing(opened).commit if opened.leads else _commit_nothing
+    position = StreamPosition(name, bookmarks, starting.ids, commit)
     decisions = batches(opened, clocks, counters, position, frontier, memory)
     spark = spark_session(stream)
     checks = (sparks_folders(stream).check, schema.check)
@@ -70,7 +72,7 @@ def supervisor(
         query=FamilyQuery(
             spark,
             opened.job,
-            CheckpointFolder(spark, names.checkpoint),
+            CheckpointFolder(spark, names.checkpoint_of(opened.job.family)),
             decisions,
             opened.watcher.partitions,
             Ranges(SliceFailures(CassandraFailingSlices(opened.store), name)),
@@ -78,7 +80,7 @@ def supervisor(
         decisions=decisions,
         starting=starting,
         measurements=Measurements(clocks, lag, position.commit_settled, checks),
-        metrics=metrics,
+        metrics=opened.metrics,
         overdue=Overdue(2 * (stream.delay + stream.window)),
         restart_backoff_max=stream.restart_backoff_max,
     )
@@ -88,7 +90,7 @@ def _starting_point(
     opened: OpenedStream,
     bookmarks: CassandraBookmarks,
     frontier: FrontierWatch,
-    memory: MemoryWatch,
+    memory: Memories,
 ) -> StartingPoint:
     names, family = opened.names, opened.job.family
     return StartingPoint(
@@ -116,20 +118,20 @@ def batches(
     counters: TakeSummary | None,
     position: StreamPosition,
     frontier: FrontierWatch,
-    memory: MemoryWatch,
+    memory: Memories,
 ) -> Batches:
     """The decisions for each slice."""
     ours, family, settings = opened.job.connections(), opened.job.family, opened.settings
-    metrics, name = opened.metrics, position.stream
+    once, name = opened.once, position.stream
     findings = _open_findings(opened, name)
     admission = AdmissionControl(
         family=family,
-        breakers=_breakers(ours.journal, settings, metrics),
+        breakers=_breakers(ours.journal, settings, once),
         mode=opened.names.mode,
         lease=opened.lease,
         clock_trouble=clocks.trouble,
-        metrics=metrics,
-        pauses=PauseReport(ours.pauses, metrics, memory.doubted),
+        metrics=once,
+        pauses=PauseReport(ours.pauses, once, memory.doubted),
         findings=findings,
     )
     summaries = counters and BatchSummaries(
@@ -137,7 +139,7 @@ def batches(
         paused_because=admission.paused_because,
         open_messages=findings.messages,
     )
-    record = BatchRecord(family.name, position, frontier, metrics, now_micros, summaries)
+    record = BatchRecord(family.name, position, frontier, opened.metrics, now_micros, summaries)
     return Batches(
         admission=admission,
         ceiling=WriteCeiling(settings.repair.writes_per_minute),
@@ -146,7 +148,7 @@ def batches(
         record=record,
         memory=memory,
         alone=_alone(settings),
-        behind=_behind(settings, frontier, metrics),
+        behind=_behind(settings, frontier, once),
     )
 
 
@@ -181,7 +183,11 @@ def _open_findings(opened: OpenedStream, name: str) -> OpenFindings:
     return OpenFindings(family, journal, opened.metrics, name, again, paced)
 
 
-def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
+def _commit_nothing(_settled: Offsets) -> None:
+    """The stream of messages commits for the process."""
+
+
+def _frontier(opened: OpenedStream, memory: Memories) -> FrontierWatch:
     settings, canary = opened.settings, opened.settings.canary
     rules = FrontierRules(to_micros(canary.lost_after), to_micros(canary.longest_pause))
     return FrontierWatch(
@@ -189,18 +195,20 @@ def _frontier(opened: OpenedStream, memory: MemoryWatch) -> FrontierWatch:
         settings.kafka.topic_prefix,
         Nodes(connect(settings.cassandra)).ids,
         memory.lost,
-        opened.metrics,
+        opened.once,
     )
 
 
-def _memory(opened: OpenedStream) -> MemoryWatch:
+def _memory(opened: OpenedStream) -> Memories:
     lineage, losses = opened.job.connections().lineage, opened.losses
+    if not opened.job.family.remembered:
+        return NoMemoryWatch(losses, now_micros)
     return MemoryWatch(
         lineage, losses, canaries(opened.settings), now_micros, MemoryReport(opened.metrics)
     )
 
 
-def _records_lost(frontier: FrontierWatch, memory: MemoryWatch, places: Collection[Place]) -> None:
+def _records_lost(frontier: FrontierWatch, memory: Memories, places: Collection[Place]) -> None:
     """Restart lineage now, and the canaries of these partitions."""
     named = ", ".join(f"{topic}/{number}" for topic, number in sorted(places))
     memory.lost_until_now(f"Kafka no longer holds unread records of {named}")

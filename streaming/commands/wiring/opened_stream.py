@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+
+from prometheus_client import CollectorRegistry
 
 from checkpoints.cassandra import CassandraLosses, Store
 from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
 from checkpoints.losses import Cause, Loss, end_memory
+from reconcilers.declared.families import FAMILIES
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.metrics import Metrics
@@ -18,10 +22,11 @@ from streaming.topics import Watcher
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """The surroundings of one stream.
+    """The surroundings of one family's stream.
 
     ``topics`` are all topics that it reads. ``lease`` is None in observe mode. With ``accept_loss``
-    it continues although Kafka has deleted unread records.
+    it continues although Kafka has deleted unread records. The stream of messages ``leads``: it
+    alone shows, counts and commits what a process has once.
     """
 
     job: Job
@@ -43,7 +48,26 @@ class OpenedStream:
         """The losses of this installation; those recorded here are counted."""
         return CountedLosses(CassandraLosses(self.store), self.metrics)
 
+    @property
+    def leads(self) -> bool:
+        """Whether it is the stream of messages."""
+        return self.job.family.name == FAMILIES[0].name
+
+    @property
+    def once(self) -> Metrics:
+        """The metrics of what a process has once; other streams show those nowhere."""
+        return self.metrics if self.leads else _shown_nowhere()
+
+    def beside(self, job: Job, watcher: Watcher) -> OpenedStream:
+        """The surroundings of another family's stream in this process."""
+        return replace(self, job=job, watcher=watcher)
+
     def end_lineage(self, why: str, cause: Cause) -> None:
         """End lineage: events from before now may be missing. Raises `Retryable`."""
         loss = Loss(now_micros(), why, cause)
         end_memory(self.job.connections().lineage, self.losses.record, loss)
+
+
+@cache
+def _shown_nowhere() -> Metrics:
+    return Metrics(CollectorRegistry())

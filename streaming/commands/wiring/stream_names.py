@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.family import Family
 from streaming.settings import Mode, Settings
 from streaming.topics import suspects_of
@@ -31,6 +32,14 @@ class StreamNames:
     def lease(self) -> str:
         """The lease that lets one live stream repair a keyspace."""
         return f"{self.keyspace}/{self.mode}"
+
+    def checkpoint_of(self, family: Family) -> str:
+        """The folder of Spark's files of a family's stream."""
+        return (
+            self.checkpoint
+            if family.name == FAMILIES[0].name
+            else f"{self.checkpoint}-{family.name}"
+        )
 
     def bookmarks(self, family: Family) -> str:
         """The name under which a family's bookmarks are stored."""

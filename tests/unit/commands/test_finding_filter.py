@@ -13,6 +13,7 @@ from checkpoints.codec import Json, accepted_to_json, finding_to_json
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.rights import RIGHTS
 from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
@@ -135,8 +136,9 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 
 @pytest.mark.parametrize("text", ["", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", "a/b/c", "7"])
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
-    shapes = f"'{text}' is not any of MAILBOXID/UID, MAILBOXID, QUOTAROOT, as the list shows them"
-    with pytest.raises(argparse.ArgumentTypeError, match=f"^{shapes}$"):
+    shapes = "MAILBOXID/UID, USERNAME/MAILBOXID, MAILBOXID, QUOTAROOT"
+    told = f"^'{text}' is not any of {shapes}, as the list shows them$"
+    with pytest.raises(argparse.ArgumentTypeError, match=told):
         finding_filter.key_of(text)
 
 
@@ -147,6 +149,7 @@ def places(text: str) -> dict[str, Slot]:
 def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
     assert places("#private&7") == {USER_TALLY.name: Slot("#private&7")}
     assert places(f"{MAILBOX}") == {MAILBOX_TALLY.name: Slot(MAILBOX)}
+    assert places(f"bob@example.org/{MAILBOX}") == {RIGHTS.name: Slot("bob@example.org", MAILBOX)}
 
 
 def test_places_ids_and_days_are_read() -> None:

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 from checkpoints.lease import Lease
+from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.rights import RIGHTS
 from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError
 from reconcilers.words.exit_codes import ExitCode
 from streaming import app
@@ -142,13 +145,13 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "refuse_guardrails", lambda _: None),
         (stream, "connect", lambda _: None),
         (stream, "schema_of", lambda *_: {}),
-        (stream, "bound", lambda *_: (FAMILY, FAMILY)),
+        (stream, "bound", lambda *_: (MESSAGE, RIGHTS, MAILBOX_TALLY)),
         (stream, "refuse_guessed_levels", lambda _: None),
         (stream, "Watcher", lambda _: anything),
         (stream, "_topics", lambda *_: ()),
         (stream, "begin_generation", lambda _: None),
-        (workers, "job", lambda *_: SimpleNamespace(settings=SETTINGS)),
-        (stream, "supervisor", lambda *_: made),
+        (workers, "job", lambda of, family, _: SimpleNamespace(settings=of, family=family)),
+        (stream, "supervisor", lambda opened, *_: made if opened.leads else OTHERS),
         (stream, "build_counter_loop", lambda *_: SimpleNamespace(run=until_told, take=broken)),
         (stream, "canaries", lambda _: None),
         (canary, "has_table", lambda _: True),
@@ -169,7 +172,8 @@ SETTINGS = Settings.model_validate(
 )
 
 
-FAMILY = SimpleNamespace(truth=SimpleNamespace(table="imapuidtable"))
+OTHERS = SimpleNamespace(run=until_told)
+"""What runs for another family than that of messages."""
 
 
 @pytest.mark.parametrize("fault", [broken, returned])
@@ -182,6 +186,7 @@ FAMILY = SimpleNamespace(truth=SimpleNamespace(table="imapuidtable"))
         ("sweep", OwnSweeps, "run"),
         ("lease", Lease, "keep"),
         ("addresses", stream, "watch_addresses"),
+        ("stream of rights", OTHERS, "run"),
     ],
 )
 def test_each_thread_of_a_stream_ends_it(

@@ -26,6 +26,7 @@ from streaming.steps.contents import Contents
 from streaming.tables.contents import ContentTables
 from tests.builders.indexes import DELETED
 from tests.builders.judging import NEAR
+from tests.builders.rights import BOB, FROM_EVENTS, SHARED, place, shown
 from tests.builders.rows import (
     DELAY,
     FAMILY,
@@ -167,6 +168,46 @@ def test_content_that_cannot_be_read_settles_nothing_and_is_told_once(
     ]
 
 
+# --- without lineage: what the source belongs to -------------------------------------------------
+
+
+LIST_GONE = Seen(place(), shown(), (), frozenset({SHARED}), suspected=Kind.EXTRA_ROW)
+ABSENT = Report(Kind.ABSENT_WITHOUT_DELETE, "its list has no truth row at all")
+
+
+@pytest.mark.parametrize(
+    ("asked", "order", "becomes"),
+    [
+        (Asked(), ["truth", "content"], Repair),
+        (Asked(kept=frozenset({SHARED})), ["truth", "content"], Report),
+        (Asked(placed=True), ["truth"], Report),
+    ],
+    ids=["mailbox gone", "mailbox there", "list there again"],
+)
+def test_rights_in_a_mailbox_that_is_gone_with_its_list_are_removed(
+    asked: Asked, order: list[str], becomes: type
+) -> None:
+    contents = Contents(FROM_EVENTS, asked, asked, DELAY)
+    answer = contents.settle(FROM_EVENTS.listing, LIST_GONE, ABSENT)
+    assert isinstance(answer, becomes)
+    assert asked.order == order
+    if isinstance(answer, Repair):
+        assert not answer.rests_on_memory
+        assert answer.sentence == (
+            f"user_rights: user {BOB} mailbox {SHARED} is not in the truth;"
+            " its list and its mailbox are gone"
+        )
+    else:
+        assert answer is ABSENT
+
+
+def test_the_mailbox_of_a_list_is_read_by_its_own_key() -> None:
+    session = ContentSession({"mailbox": [SHARED]}, column="id")
+    tables = ContentTables(session, CassandraSettings(), FROM_EVENTS.truth)
+    assert tables.having_content([SHARED, MESSAGE_ID]) == {SHARED}
+    assert set(session.asked) == {"SELECT id FROM apache_james.mailbox WHERE id = ?"}
+
+
 # --- how it is read ------------------------------------------------------------------------------
 
 
@@ -194,6 +235,7 @@ class ContentSession:
     """A session that knows which messages are in which table, and takes down what is asked."""
 
     tables: Mapping[str, Collection[KeyValue]]
+    column: str = "messageid"
     asked: list[str] = field(default_factory=list)
 
     def prepare(self, query: str) -> Prepared:
@@ -203,7 +245,7 @@ class ContentSession:
         self.asked.append(statement.query)
         table = statement.query.split("apache_james.")[1].split()[0]
         (source,) = values
-        return Answer([{"messageid": source}] if source in self.tables[table] else [])
+        return Answer([{self.column: source}] if source in self.tables[table] else [])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from checkpoints.schema import upgrade
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.rights import TRUTHS
 from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.tally import NOTHING, Sum
 from reconcilers.limits.breakers import Breaker, BreakerLimits
@@ -63,14 +64,18 @@ def test_the_tables_that_are_never_written() -> None:
 
 
 def test_the_families_with_their_truth_and_its_key() -> None:
-    for family in FAMILIES:
+    names = ["message", "rights", "mailbox_tally", "user_tally"]
+    assert [family.name for family in FAMILIES] == names
+    message, rights, mailbox, user = FAMILIES
+    for family in (message, mailbox, user):
         assert (family.truth.table, family.truth.source.name) == ("imapuidtable", "messageid")
         assert family.truth.slot == ("mailboxid", "uid")
         assert " ".join(family.truth.required) == (
             "modseq internaldate bodystartoctet fullcontentoctets headercontent"
         )
-    assert [family.name for family in FAMILIES] == ["message", "mailbox_tally", "user_tally"]
-    message, mailbox, user = FAMILIES
+    assert (rights.truth.table, rights.truth.source.name) == ("eventstore", "aggregateid")
+    assert [*TRUTHS] == ["eventstore", "aclv2", "acl"]
+    assert rights.wakes_on == ("eventstore", "usermailboxacl")
     assert message.reads == ()
     assert message.wakes_on[:2] == ("imapuidtable", "messageidtable")
     assert (mailbox.wakes_on, mailbox.reads) == ((), ("messageidtable", "mailbox"))
@@ -85,6 +90,7 @@ def test_the_projections_and_tallies_with_their_tables() -> None:
         "unseen_uids": "firstunseen",
         "recent_uids": "mailboxrecents",
         "applicable_flags": "applicableflag",
+        "user_rights": "usermailboxacl",
     }
     cells = {
         each.table: (
@@ -181,8 +187,8 @@ def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:
 
 def test_the_columns_of_a_list_of_findings() -> None:
     assert " ".join(COLUMNS) == (
-        "time family projection mailboxid uid messageid quotaroot kind state attempts accepted"
-        " found_at next_look waits sentence"
+        "time family projection mailboxid uid messageid username quotaroot kind state attempts"
+        " accepted found_at next_look waits sentence"
     )
     assert sorted(TIMES) == ["found_at", "next_look", "time"]
 

@@ -135,9 +135,9 @@ def test_operators_see_what_it_found(ended: Ended) -> None:
 
 def test_the_age_of_the_oldest_write_is_shown_and_none_is_no_age(ended: Ended) -> None:
     ended.end(BatchLook(oldest=NOW - 3 * SECOND))
-    assert ended.shown("window_age_seconds") == 3
+    assert ended.shown("window_age_seconds", family="message") == 3
     ended.end()
-    assert ended.shown("window_age_seconds") == 0
+    assert ended.shown("window_age_seconds", family="message") == 0
 
 
 def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silence(

@@ -413,7 +413,7 @@ def test_each_batch_is_shown(bench: Bench) -> None:
     bench.run()
     assert bench.counted("batch_duration_seconds_sum") == 1.5
     assert bench.counted("batch_duration_seconds_count") == 1
-    assert bench.counted("state_rows") == 3
+    assert bench.counted("state_rows", family="message") == 3
 
 
 def test_clocks_and_lag_are_measured_now_and_then(

@@ -56,7 +56,9 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
         repaired: Iterable[Projection | Tally]
         repaired = (*family.projections, *tallies_in(family, schema))
         read = (family.truth.table, *family.reads, *(each.table for each in repaired))
-        read += contents_in(family.truth, schema) if family.projections else ()
+        if family.projections:
+            owner = family.truth.owner
+            read += (*contents_in(family.truth, schema), *((owner.table,) if owner else ()))
         rights |= {Right("SELECT", james, table) for table in read}
         rights |= {Right("MODIFY", james, each.table) for each in repaired}
     tallies = (each for family in settings.families() for each in family.tallies)

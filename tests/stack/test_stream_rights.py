@@ -1,0 +1,220 @@
+"""Access rights follow the lists of mailboxes: the row of each user is repaired while users work.
+
+Lists are written as James 3.8 writes them: an event for each change, as a lightweight transaction.
+"""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.stack.conftest import Scenes
+from tests.stack.scenes import Place, Scene, cells
+from tests.stack.streams import until
+
+pytestmark = pytest.mark.stack
+
+Granted = Mapping[str, str]
+"""The letters of each name in a list."""
+ANA, BOB = "ana@example.com", "bob"
+
+
+@dataclass
+class Mailbox:
+    """A mailbox with a list of rights, and the rows of its users."""
+
+    scene: Scene
+    id: UUID = field(default_factory=uuid.uuid1)
+    events: list[Granted] = field(default_factory=list)
+
+    def grant(self, granted: Granted) -> None:
+        """Replace the list, in the event store only."""
+        before = self.events[-1] if self.events else {}
+        told = {
+            "eventId": len(self.events),
+            "aggregateKey": str(self.id),
+            "type": "acl-updated",
+            "aclDiff": {"oldAcl": {"entries": before}, "newAcl": {"entries": granted}},
+        }
+        self._write(json.dumps(told))
+        self.events.append(granted)
+
+    def _write(self, event: str) -> None:
+        self.scene.execute(
+            "INSERT INTO $mail.eventstore (aggregateid, eventid, event) VALUES (%s, %s, %s)"
+            " IF NOT EXISTS",
+            str(self.id),
+            len(self.events),
+            event,
+        )
+
+    def exist(self) -> None:
+        """Write the row of the mailbox itself."""
+        self.scene.execute(
+            "INSERT INTO $mail.mailbox (id, name, uidvalidity) VALUES (%s, %s, %s)",
+            self.id,
+            "shared",
+            1,
+        )
+
+    def break_list(self) -> None:
+        """Write an event that is not JSON."""
+        self._write("{")
+
+    def show(self, user: str, rights: str) -> None:
+        """Write the row of a user."""
+        self.scene.execute(
+            "INSERT INTO $mail.usermailboxacl (username, mailboxid, rights) VALUES (%s, %s, %s)",
+            user,
+            self.id,
+            rights,
+        )
+
+    def hide(self, user: str) -> None:
+        """Delete the row of a user."""
+        self.scene.execute(
+            "DELETE FROM $mail.usermailboxacl WHERE username = %s AND mailboxid = %s",
+            user,
+            self.id,
+        )
+
+    def shown(self, user: str) -> str | None:
+        """The letters in the row of a user, None without one."""
+        row = self.scene.execute(
+            "SELECT rights FROM $mail.usermailboxacl WHERE username = %s AND mailboxid = %s",
+            user,
+            self.id,
+        ).one()
+        return None if row is None else str(row.rights)
+
+    def await_shown(self, user: str, rights: str | None) -> None:
+        until(f"{user} has {rights} in {self.id}", lambda: self.shown(user) == rights)
+
+    def told(self, user: str, **facts: Any) -> list[dict[str, Any]]:
+        """All that was logged of a user's row."""
+        return self.scene.stream.findings(mailboxid=self.id, username=user, **facts)
+
+
+@pytest.fixture(scope="module")
+def scene(scenes: Scenes) -> Iterator[Scene]:
+    yield from scenes({"rights": {"truth": "eventstore"}})
+
+
+@dataclass
+class Planted:
+    """Mailboxes whose lists and rows disagree, by what is wrong."""
+
+    missing: Mailbox
+    differing: Mailbox
+    lost: Mailbox
+    never: Mailbox
+    group: Mailbox
+    broken: Mailbox
+    none: Mailbox
+    deleted: Mailbox
+
+
+@pytest.fixture(scope="module")
+def planted(scene: Scene) -> Planted:
+    made = Planted(*(Mailbox(scene) for _ in range(8)))
+    made.missing.grant({ANA: "lr"})
+    made.differing.show(ANA, "l")
+    made.differing.grant({ANA: "wlr"})
+    made.lost.grant({ANA: "lr", BOB: "lr"})
+    made.lost.show(ANA, "lr")
+    made.lost.show(BOB, "lr")
+    made.lost.grant({ANA: "lr"})
+    made.never.grant({ANA: "lr"})
+    made.never.show(ANA, "lr")
+    made.never.show(BOB, "lr")
+    made.group.grant({"$staff": "lr", "-bob": "l", "anyone": "l", ANA: "l"})
+    made.broken.grant({ANA: "lr"})
+    made.broken.break_list()
+    made.broken.show(ANA, "l")
+    made.none.exist()
+    made.none.show(BOB, "lr")
+    made.deleted.show(BOB, "lr")
+    return made
+
+
+def test_a_right_that_is_missing_is_added(planted: Planted) -> None:
+    planted.missing.await_shown(ANA, "lr")
+
+
+def test_rights_that_differ_become_those_of_the_list(planted: Planted) -> None:
+    planted.differing.await_shown(ANA, "lrw")
+
+
+def test_a_right_that_was_taken_away_is_removed_and_the_others_stay(planted: Planted) -> None:
+    planted.lost.await_shown(BOB, None)
+    assert planted.lost.shown(ANA) == "lr"
+    until("it is verified", lambda: _ended(planted.lost.told(BOB, kind="extra_row")))
+
+
+def test_a_right_that_the_list_never_gave_is_removed(planted: Planted) -> None:
+    planted.never.await_shown(BOB, None)
+    assert planted.never.shown(ANA) == "lr"
+
+
+def test_groups_and_negative_rights_get_no_row(planted: Planted) -> None:
+    planted.group.await_shown(ANA, "l")
+    assert [planted.group.shown(each) for each in ("$staff", "-bob", "anyone")] == [None] * 3
+
+
+def test_a_list_that_cannot_be_read_is_reported_and_holds_up_nobody(planted: Planted) -> None:
+    told = partial(planted.broken.scene.stream.findings, mailboxid=planted.broken.id)
+    until("it is reported", lambda: told(kind="unreadable", state="reported"))
+    assert planted.broken.shown(ANA) == "l"
+
+
+def test_the_rows_of_a_mailbox_that_was_deleted_with_its_list_are_removed(planted: Planted) -> None:
+    planted.deleted.await_shown(BOB, None)
+
+
+def test_the_rows_of_a_mailbox_without_a_list_are_reported_and_stay(planted: Planted) -> None:
+    told = partial(planted.none.told, BOB, kind="absent_without_delete", state="reported")
+    until("it is reported", told)
+    assert planted.none.shown(BOB) == "lr"
+
+
+def test_a_row_that_is_deleted_later_comes_back_and_is_verified(planted: Planted) -> None:
+    planted.missing.await_shown(ANA, "lr")
+    planted.missing.hide(ANA)
+    planted.missing.await_shown(ANA, "lr")
+    until("it is verified", lambda: _ended(planted.missing.told(ANA)))
+
+
+def test_messages_are_repaired_as_before(scene: Scene, planted: Planted) -> None:
+    place = Place()
+    scene.write_truth(place, cells())
+    until("its row is there", partial(scene.agrees, place))
+    examined = partial(scene.metric, "reconciler_keys_examined_total", family="rights")
+    assert examined() >= len(vars(planted))
+
+
+def test_a_table_of_rights_that_cannot_be_read_holds_up_no_message(scene: Scene) -> None:
+    before = scene.metric("reconciler_query_restarts_total", family="message")
+    scene.execute("ALTER TABLE $mail.usermailboxacl RENAME username TO somebody")
+    try:
+        mailbox = Mailbox(scene)
+        mailbox.grant({ANA: "lr"})
+        until(
+            "the stream of rights has died",
+            lambda: scene.metric("reconciler_query_restarts_total", family="rights") > 0,
+        )
+        place = Place()
+        scene.write_truth(place, cells())
+        until("its row is there", partial(scene.agrees, place))
+        assert scene.metric("reconciler_query_restarts_total", family="message") == before
+    finally:
+        scene.execute("ALTER TABLE $mail.usermailboxacl RENAME somebody TO username")
+    mailbox.await_shown(ANA, "lr")
+
+
+def _ended(told: list[dict[str, Any]]) -> bool:
+    return any(str(each["message"]).startswith("verified: ") for each in told)
