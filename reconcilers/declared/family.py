@@ -108,6 +108,13 @@ class Family:
         """Whether the key of a listing row contains its source."""
         return any(each.identity in each.key for each in self.projections[:1])
 
+    def named_by(self, slot: Slot) -> frozenset[KeyValue]:
+        """The source that a slot names by its own key; none if the key does not contain it."""
+        for each in self.projections[:1]:
+            if each.identity in each.key:
+                return frozenset({slot.key[each.key.index(each.identity)]})
+        return frozenset()
+
     @property
     def named(self) -> tuple[KeyColumn, ...]:
         """The columns of its key and of its source, in the order of records."""

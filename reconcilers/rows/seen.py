@@ -60,11 +60,12 @@ def claimants(
     """The sources that may claim the suspect's slot.
 
     These are the sources that its events named, that were ever seen there, and that the listing's
-    row names. The listing may name a wrong one, so each is read.
+    row or its key names. The listing may name a wrong one, so each is read.
     """
     source = family.listing.source_of(listed)
     named = () if source is None else (source,)
-    return suspect.sources.union((entry.source for entry in remembered), named)
+    by_key = family.named_by(suspect.slot)
+    return suspect.sources.union((entry.source for entry in remembered), named, by_key)
 
 
 def is_one_sided(family: Family, slot: Slot, rows: SlotRows) -> bool:

@@ -108,6 +108,7 @@ class Look:
         for slot in slots:
             target, row = state.targets[slot], state.rows.get(slot)
             target.sources.update([entry.source for entry in state.entries.get(slot, ())])
+            target.sources.update(self.family.named_by(slot))
             named = self.family.listing.source_of(row)
             if named is not None:
                 target.sources.add(named)

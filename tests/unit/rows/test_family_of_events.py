@@ -20,7 +20,7 @@ from reconcilers.rows.halves import MOST_UNREADABLE
 from reconcilers.rows.seen import Seen
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import slot_from_text, text_of
-from reconcilers.words.model import Kind, Repair, Report, Row, Slot, Suspect, Wake
+from reconcilers.words.model import Kind, Repair, Report, Row, Slot, Suspect, Wake, look_again
 from streaming.steps.look import LookResult
 from tests.builders.rights import (
     BOB,
@@ -83,6 +83,22 @@ def test_groups_and_negative_rights_have_no_row() -> None:
 def test_a_row_of_the_projection_names_its_source() -> None:
     scene = ground(stored_event(0, {}, {BOB: "lr"}), rows={place(BOB): shown(BOB, "l")})
     assert found(scene.look(Wake((BOB, SHARED), SHARED))) == {place(BOB): Kind.DIFFERING_CELLS}
+
+
+def test_a_row_that_is_looked_at_again_names_its_list_by_its_key() -> None:
+    """A repair that did not hold is found, and a list that cannot be read stays reported."""
+    scene = ground(stored_event(0, {}, {BOB: "lr"}))
+    again = look_again(place(BOB), LISTING.name)
+    (one,) = scene.look(again).suspects
+    assert (one.kind, one.sources) == (Kind.MISSING_ROW, frozenset([SHARED]))
+    (outcome,) = scene.settle(replace(one, sources=frozenset()))
+    assert outcome.action is Action.REPAIR
+
+    broken = ground(BROKEN)
+    (told,) = broken.look(OF_SOURCE).suspects
+    broken.settle(told)
+    (still,) = broken.look(look_again(UNREADABLE_LIST, LISTING.name)).suspects
+    assert still.unreadable is not None
 
 
 # --- confirm, repair -----------------------------------------------------------------------------
