@@ -166,6 +166,18 @@ def test_groups_and_negative_rights_get_no_row(planted: Planted) -> None:
     assert [planted.group.shown(each) for each in ("$staff", "-bob", "anyone")] == [None] * 3
 
 
+def test_a_place_is_explained_with_both_sides_and_the_write(scene: Scene) -> None:
+    scene.succeed("pause", "user_rights", "--reason", "a look at it")
+    mailbox = Mailbox(scene)
+    mailbox.grant({ANA: "lr"})
+    told = scene.succeed("explain", f"{ANA}/{mailbox.id}").stdout
+    assert f"user {ANA} mailbox {mailbox.id}" in told
+    assert "missing_row" in told
+    assert "UPDATE" in told
+    scene.succeed("resume", "--pause", "user_rights", "--reason", "seen")
+    mailbox.await_shown(ANA, "lr")
+
+
 def test_a_list_that_cannot_be_read_is_reported_and_holds_up_nobody(planted: Planted) -> None:
     told = partial(planted.broken.scene.stream.findings, mailboxid=planted.broken.id)
     until("it is reported", lambda: told(kind="unreadable", state="reported"))

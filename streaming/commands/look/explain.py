@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from checkpoints.codec import Json
 from reconcilers.declared.family import Family, bind
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
-from reconcilers.words.key import named, text_of
+from reconcilers.words.key import named, slot_from_text, text_of
 from reconcilers.words.model import KeyValue, Slot
 from streaming.commands.arguments.times import positive
 from streaming.commands.look.explain_counters import CounterExplainer, counter_explainer
@@ -42,8 +42,8 @@ HISTORY_DAYS = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``reconcile explain MESSAGEID | MAILBOXID [UID] | USER``."""
-    parser.add_argument("what", metavar="MESSAGEID|MAILBOXID|USER")
+    """``reconcile explain MESSAGEID | MAILBOXID [UID] | USER | USER/MAILBOXID``."""
+    parser.add_argument("what", metavar="MESSAGEID|MAILBOXID|USER|USER/MAILBOXID")
     parser.add_argument("uid", nargs="?", type=int, metavar="UID", help="in that mailbox")
     parser.add_argument("--json", action="store_true", help="for machines; times are µs")
     parser.add_argument(
@@ -57,12 +57,15 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     number = _uuid(arguments.what)
     if number is None and arguments.uid is not None:
         raise Misconfigured(f"{arguments.what!r} is no mailbox id (a UUID), so it has no UIDs")
-    desk = _desk(settings)
-    told = (
-        desk.of_user(arguments.what)
-        if number is None
-        else desk.explained(number, arguments.uid, arguments.days)
-    )
+    other = _place_of_another(settings.families(), arguments.what)
+    if other is not None:
+        family, slot = other
+        told = _desk(settings, family).place(slot, arguments.days)
+    elif number is None:
+        told = _desk(settings, settings.families()[0]).of_user(arguments.what)
+    else:
+        desk = _desk(settings, settings.families()[0])
+        told = desk.explained(number, arguments.uid, arguments.days)
     if arguments.json:
         print(json.dumps([*told.objects], indent=1))
     else:
@@ -76,6 +79,15 @@ def _uuid(text: str) -> UUID | None:
     return None
 
 
+def _place_of_another(families: Sequence[Family], text: str) -> tuple[Family, Slot] | None:
+    """The place of another family than that of messages which a text names; None if it is none."""
+    for family in families[1:]:
+        if family.projections:
+            with suppress(ValueError):
+                return family, slot_from_text(family.key, text)
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Explained:
     """The answer, as lines and as JSON objects; each is made when it is asked for."""
@@ -84,10 +96,10 @@ class Explained:
     objects: Iterable[Json]
 
 
-def _desk(settings: Settings) -> ExplainDesk:
+def _desk(settings: Settings, declared: Family) -> ExplainDesk:
     own = open_own(settings)
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    family = bind(settings.families()[0], schema)
+    family = bind(declared, schema)
     names = StreamNames.of(settings, Mode.REPAIR)
     job = workers.job(settings, family, names.suspects_topic)
     examiners = tuple(workers.examiner(job, each) for each in family.projections)
@@ -95,7 +107,7 @@ def _desk(settings: Settings) -> ExplainDesk:
     newest = partial(_newest, settings, family, CassandraBookmarks(own.store))
     watcher, topics = partial(Watcher, settings.kafka), (settings.kafka.topic_prefix,)
     unsettled = UnsettledEvents(watcher, topics, newest)
-    counters = counter_explainer(settings, family, own, schema)
+    counters = counter_explainer(settings, bind(settings.families()[0], schema), own, schema)
     return ExplainDesk(job, own, explainer, counters, unsettled)
 
 
@@ -119,7 +131,7 @@ class ExplainDesk:
     def explained(self, number: UUID, uid: int | None, days: int) -> Explained:
         """Explain a message, a place or a mailbox. Raises `Misconfigured` if it is none."""
         if uid is not None:
-            return self._places([(Slot(number, uid), ())], days)
+            return self.place(Slot(number, uid), days)
         places = self.explainer.places_of(number)
         if places or self._content(number) == KEPT:
             return self._message(number, places, days)
@@ -129,6 +141,10 @@ class ExplainDesk:
             f"{number}: neither truth, lineage nor content has such a message, and no mailbox is"
             " named so (MESSAGEID, MAILBOXID, or MAILBOXID UID)"
         )
+
+    def place(self, slot: Slot, days: int) -> Explained:
+        """Explain a place by its key alone."""
+        return self._places([(slot, ())], days)
 
     @property
     def family(self) -> Family:

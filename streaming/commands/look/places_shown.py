@@ -73,7 +73,9 @@ def place_lines(family: Family, place: ExplainedPlace, around: Surroundings) -> 
         yield f"  {each.projection.name}: {_index_row(each)}"
     yield from _memory_lines(place.memory, around)
     for source, found in around.content.items():
-        yield f"  content of {family.truth.source.label} {source}: {found}"
+        owner = family.truth.owner
+        kept = "content" if owner is None else owner.label
+        yield f"  {kept} of {family.truth.source.label} {source}: {found}"
     for each in place.projections:
         yield from _verdict_lines(each, around)
 
