@@ -172,3 +172,22 @@ def test_a_projection_s_own_column_is_the_uid(spark: SparkSession) -> None:
     assert (added.mailboxid, added.uid, added.reason) == (str(MAILBOX), 7, None)
     assert (deleted.uid, deleted.deleted_from) == (7, ANSWERED.table)
     assert bad.reason == "missing key"
+
+
+def test_each_family_reads_its_own_published_keys_and_the_first_keeps_what_is_nobodys(
+    spark: SparkSession,
+) -> None:
+    message, right = look_again(SLOT, "messages", MESSAGE_ID), look_again(place(), "user_rights")
+    ours, theirs = published(MESSAGE, message), published(FROM_EVENTS, right)
+    *where, value = ours
+    nobodys = (*where, value.replace(b'"message"', b'"nobody"'))
+    unnamed = event("imapuidtable", "i", {})
+    unnamed = (*unnamed[:-1], b"{}")
+    records = (ours, theirs, nobodys, unnamed)
+    first, other = settled(spark, MESSAGE, *records), settled(spark, FROM_EVENTS, *records)
+    assert list(first.wakes(MESSAGE)) == [message]
+    assert list(other.wakes(FROM_EVENTS)) == [right]
+    reasons = [each["reason"] for each in first.bad]
+    assert len(reasons) == 2
+    assert "unknown family" in reasons
+    assert other.bad == []
