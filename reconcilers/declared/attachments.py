@@ -15,7 +15,8 @@ from hashlib import md5
 from uuid import UUID
 
 from reconcilers.declared.conversion import Conversion
-from reconcilers.declared.truth import Derived, Malformed
+from reconcilers.declared.truth import Derivation, Derived, Malformed, Owner, TruthTable
+from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import KeyValue, Row, Value
 
 WRITTEN_WITH_LIST = "fullcontentoctets"
@@ -103,3 +104,21 @@ def _as_uuid(cell: Value) -> Value:
 
 ID_AS_TEXT = Conversion(forth=_as_text, back=_as_uuid)
 """A message id: a UUID in the truth, its text in the projection."""
+
+MESSAGE_LISTS = TruthTable(
+    table="messagev3",
+    source=KeyColumn("messageid", "timeuuid", "message"),
+    slot=("attachmentidasuuid", "message"),
+    required=(WRITTEN_WITH_LIST,),
+    derive=Derivation(
+        key=(),
+        reads=("attachments", WRITTEN_WITH_LIST),
+        gives=("attachmentid", "id", "message_id", WRITTEN_WITH_LIST),
+        rows=of_list,
+        as_json=frozenset({"attachments"}),
+    ),
+    older=("messagev2",),
+    contents=("messagev2", "messagev3"),
+    owner=Owner("imapuidtable", "messageid", "place in a mailbox"),
+)
+"""The list of each message, in one cell beside its content."""

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from reconcilers.declared.conversion import Conversions
 from reconcilers.declared.tally import Tally
-from reconcilers.declared.truth import PARTS, TruthTable
+from reconcilers.declared.truth import PARTS, TruthTable, contents_in, unknown_contents
 from reconcilers.words.errors import Misconfigured, NotGuarded
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import NEVER_WRITTEN, WAKE_FIELDS, KeyValue, Row, Slot, Value
@@ -54,7 +54,12 @@ class Projection:
         """The source (a message) that a row names, None if it names none."""
         if row is None or self.identity is None:
             return None
-        return as_part(row.get(self.identity))
+        return self.as_source(row.get(self.identity))
+
+    def as_source(self, named: Value) -> KeyValue | None:
+        """The source that a cell of the column ``identity`` names, None if it names none."""
+        stored = self.conversions.get(str(self.identity))
+        return as_part(named if stored is None else stored.back(named))
 
 
 def as_part(value: Value) -> KeyValue | None:
@@ -90,7 +95,7 @@ class Family:
 
     def __post_init__(self) -> None:
         for each in self.repaired:
-            if each.table in (self.truth.table, *self.reads):
+            if each.table in (*self.truth.tables, *self.reads):
                 raise NotGuarded(f"family {self.name} reads {each.table}: it must not write it")
         names = [*(column.name for column in self.named), *WAKE_FIELDS]
         if len(set(names)) < len(names):
@@ -110,10 +115,9 @@ class Family:
 
     def named_by(self, slot: Slot) -> frozenset[KeyValue]:
         """The source that a slot names by its own key; none if the key does not contain it."""
-        for each in self.projections[:1]:
-            if each.identity in each.key:
-                return frozenset({slot.key[each.key.index(each.identity)]})
-        return frozenset()
+        keys = (each for each in self.projections[:1] if each.identity in each.key)
+        named = (each.as_source(slot.key[each.key.index(str(each.identity))]) for each in keys)
+        return frozenset(source for source in named if source is not None)
 
     @property
     def named(self) -> tuple[KeyColumn, ...]:
@@ -127,7 +131,7 @@ class Family:
 
     def key_of(self, table: str) -> tuple[str | None, ...] | None:
         """The columns of a table that hold this key, in its order; None for any other table."""
-        if table == self.truth.table:
+        if table in self.truth.tables:
             return self.truth.named_key
         keys = (each.key for each in self.projections if each.table == table)
         return next(keys, None)
@@ -216,33 +220,20 @@ def bind(family: Family, schema: Schema) -> Family:
     tallies = tallies_in(family, schema)
     for tally in tallies:
         _columns(schema, tally.table, tuple(sorted(tally.columns)))
+    gone = set(truth.older) - schema.keys()
     return replace(
         family,
+        wakes_on=tuple(table for table in family.wakes_on if table not in gone),
         tallies=tallies,
         truth=replace(
             truth,
             required=required,
             contents=contents_in(truth, schema),
+            owner=None if unknown_contents(truth, schema) else truth.owner,
+            older=tuple(table for table in truth.older if table not in gone),
             sets=frozenset(column for column in stored if _is_set(stored[column])),
         ),
         projections=tuple(_bind(each, columns, schema) for each in family.projections),
-    )
-
-
-def contents_in(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
-    """The declared content tables of a keyspace; none if a newer James has an undeclared one."""
-    if unknown_contents(truth, schema):
-        return ()
-    return tuple(table for table in truth.contents if table in schema)
-
-
-def unknown_contents(truth: TruthTable, schema: Schema) -> tuple[str, ...]:
-    """Tables that are named like content tables, with another number, and are not declared."""
-    stems = {table.rstrip("0123456789") for table in truth.contents}
-    return tuple(
-        table
-        for table in sorted(schema.keys() - set(truth.contents))
-        if any(table.startswith(stem) for stem in stems)
     )
 
 

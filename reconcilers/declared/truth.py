@@ -30,9 +30,10 @@ class Derivation:
     """How the truth rows of a source follow from the rows of its partition.
 
     ``key`` are the partition's clustering columns and ``reads`` the further columns that are read.
-    ``gives`` are the columns of a truth row beside the slot's. ``rows`` is pure. A truth row's
-    write times are those of what it was derived from. ``shared``: the partition key is a text that
-    names other things, too; a source is named by its text, and other partitions are left out.
+    Those in ``as_json`` are read as JSON, because they have user-defined types; they have no write
+    time. ``gives`` are the columns of a truth row beside the slot's. ``rows`` is pure. A truth
+    row's write times are those of what it was derived from. ``shared``: the partition key is a text
+    that names other things, too; a source is named by its text, and other partitions are left out.
     """
 
     key: tuple[str, ...]
@@ -40,6 +41,7 @@ class Derivation:
     gives: tuple[str, ...]
     rows: Callable[[KeyValue, Sequence[Row]], Derived]
     shared: bool = False
+    as_json: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ class TruthTable:
     never copied. Counters count it if it has the ``summed`` columns. ``contents`` are the tables
     with a source's content by its id, older ones first; an ``owner`` stands for content. ``sets``
     are its set columns; see `bind`. ``derive``: its truth rows are derived from its own; ``slot``
-    and ``required`` are then columns of the derived ones. None: they are its own rows.
+    and ``required`` are then columns of the derived ones. None: they are its own rows. ``older``
+    are tables with the same columns in which an older James stored sources; a source without rows
+    in ``table`` is read there.
     """
 
     table: str
@@ -75,12 +79,21 @@ class TruthTable:
     sets: frozenset[str] = frozenset()
     derive: Derivation | None = None
     owner: Owner | None = None
+    older: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """All its tables, the newest last."""
+        return (*self.older, self.table)
 
     @property
     def kept_in(self) -> tuple[tuple[str, str], ...]:
-        """The tables that show that a source is not gone, each with the column of its id."""
+        """The tables that show that a source is not gone, each with the column of its id.
+
+        The owner is the first, because James writes content before it.
+        """
         owner = () if self.owner is None else ((self.owner.table, self.owner.key),)
-        return (*((each, self.source.name) for each in self.contents), *owner)
+        return (*owner, *((each, self.source.name) for each in self.contents))
 
     def rows_of(self, source: KeyValue, stored: Sequence[Row]) -> tuple[Row, ...]:
         """The truth rows of a source, given all rows of its partition; or `MalformedContent`."""
@@ -98,6 +111,11 @@ class TruthTable:
         """The truth rows of sources; those without any are left out. Raises `MalformedContent`."""
         found = {source: self.rows_of(source, rows) for source, rows in stored.items()}
         return {source: rows for source, rows in found.items() if rows}
+
+    @property
+    def as_json(self) -> frozenset[str]:
+        """The columns that are read as JSON."""
+        return frozenset() if self.derive is None else self.derive.as_json
 
     @property
     def is_shared(self) -> bool:
@@ -132,3 +150,20 @@ class TruthTable:
         if len(parts) < len(cells):
             raise ValueError(f"a row of {self.table} without {', '.join(self.slot)}")
         return Slot(*parts)
+
+
+def contents_in(truth: TruthTable, schema: Collection[str]) -> tuple[str, ...]:
+    """The declared content tables of a keyspace; none if a newer James has an undeclared one."""
+    if unknown_contents(truth, schema):
+        return ()
+    return tuple(table for table in truth.contents if table in schema)
+
+
+def unknown_contents(truth: TruthTable, schema: Collection[str]) -> tuple[str, ...]:
+    """Tables that are named like content tables, with another number, and are not declared."""
+    stems = {table.rstrip("0123456789") for table in truth.contents}
+    return tuple(
+        table
+        for table in sorted(set(schema) - set(truth.contents))
+        if any(table.startswith(stem) for stem in stems)
+    )

@@ -27,7 +27,7 @@ class EventColumns:
     def __init__(self, family: Family) -> None:
         self.family = family
         self.table = F.col("v").source["table"]
-        self.is_truth = self.table == family.truth.table
+        self.is_truth = self.table.isin(*family.truth.tables)
         collecting = [each.table for each in family.projections if each.collects is not None]
         self.collects = self.table.isin(*collecting) if collecting else F.lit(False)
 

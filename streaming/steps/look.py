@@ -107,8 +107,8 @@ class Look:
         state.entries |= self.lineage.of_slots(slots)
         for slot in slots:
             target, row = state.targets[slot], state.rows.get(slot)
-            target.sources.update([entry.source for entry in state.entries.get(slot, ())])
-            target.sources.update(self.family.named_by(slot))
+            entries = [entry.source for entry in state.entries.get(slot, ())]
+            target.sources.update(entries, self.family.named_by(slot))
             named = self.family.listing.source_of(row)
             if named is not None:
                 target.sources.add(named)
@@ -251,7 +251,7 @@ class Look:
         The first time, their key is looked at again one delay later. After an installation every
         expunge of older mail looks like this, and its truth delete may be released a window later.
         """
-        for wake in wakes:
+        for wake in wakes if self.family.remembered else ():  # else no later look finds more
             if wake.deleted_at is None:
                 continue
             slot = wake.slot

@@ -9,6 +9,7 @@ from cassandra.cluster import Session
 from reconcilers.declared.truth import TruthTable
 from reconcilers.words.model import KeyValue
 from streaming.settings import CassandraSettings
+from streaming.tables.session import levels_of
 from streaming.tables.statement_cache import StatementCache
 
 
@@ -17,22 +18,25 @@ class ContentTables:
 
     def __init__(self, session: Session, settings: CassandraSettings, truth: TruthTable) -> None:
         self._statements = StatementCache(session)
-        self._keyspace = settings.keyspace
+        self._settings = settings
         self._truth = truth
 
     def having_content(self, sources: Sequence[KeyValue]) -> frozenset[KeyValue]:
-        """The sources that have content.
+        """The sources that have content, or a row of their owner.
 
-        The older table is read first: content that moves meanwhile is then found in the newer one.
-        Raises `reconcilers.words.errors.Refused` if a table may not be read.
+        The owner is read first, at serial consistency: James writes content before it. An older
+        table is read before a newer one: content that moves meanwhile is then found in that. Raises
+        `reconcilers.words.errors.Refused` if a table may not be read.
         """
         return frozenset(
             each for place in self._truth.kept_in for each in self._in(*place, sources)
         )
 
-    def _in(self, table: str, source: str, sources: Sequence[KeyValue]) -> Iterator[KeyValue]:
+    def _in(self, table: str, key: str, sources: Sequence[KeyValue]) -> Iterator[KeyValue]:
+        serial = {"consistency_level": levels_of(self._settings).serial}
+        options = serial if self._truth.owner and table == self._truth.owner.table else {}
         query = self._statements.prepared(
-            f"SELECT {source} FROM {self._keyspace}.{table} WHERE {source} = ?"
+            f"SELECT {key} FROM {self._settings.keyspace}.{table} WHERE {key} = ?", **options
         )
         for rows in self._statements.each(query, ((each,) for each in sources)):
-            yield from (row[source] for row in rows)
+            yield from (row[key] for row in rows)

@@ -45,9 +45,7 @@ class Tables:
 
     def truth_rows(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source; sources without any are left out."""
-        columns = ", ".join((*self._truth_key, *self._truth_columns))
-        select = f"SELECT {columns} FROM {self._table(self._truth.table)}"
-        return self._truths(select, sources, Row)
+        return self._truths((), sources, Row)
 
     def projection_rows(self, projection: Projection, slots: Iterable[Slot]) -> dict[Slot, Row]:
         """The projection's rows at these slots; absent ones are left out."""
@@ -81,7 +79,7 @@ class Tables:
         for row in self._statements.rows(query, values):
             self.pace.spend(1)
             slot = Slot(*(row[column] for column in projection.key))
-            yield slot, row[str(projection.identity)]
+            yield slot, projection.as_source(row[str(projection.identity)])
 
     # --- step 5: confirm, with write times; the projection FIRST, the truth SECOND
 
@@ -100,27 +98,33 @@ class Tables:
 
         A serial read completes a user's pending lightweight transaction: a write of the user.
         """
-        query = self._statements.prepared(
-            f"{self._truth_and_times} WHERE {self._source} = ?",
-            consistency_level=levels_of(self._settings).serial,
-        )
-        asked = list(sources)
-        answers = self._read(query, ((self._truth.partition_of(source),) for source in asked))
-        stored = {
-            source: [_with_times(_cells(row, self._sets)) for row in rows]
-            for source, rows in zip(asked, answers, strict=True)
-        }
+        asked, stored = list(sources), dict[KeyValue, list[Row]]()
+        serial = levels_of(self._settings).serial
+        for select in self._selects(self._truth_times):
+            query = self._statements.prepared(
+                f"{select} WHERE {self._source} = ?", consistency_level=serial
+            )
+            answers = self._read(query, ((self._truth.partition_of(source),) for source in asked))
+            for source, rows in zip(asked, answers, strict=True):
+                if rows:
+                    stored[source] = [_with_times(_cells(row, self._sets)) for row in rows]
         return self._truth.rows_of_each(stored)
 
     def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source with write times; sources without any are left out."""
-        return self._truths(self._truth_and_times, sources, _with_times)
+        return self._truths(self._truth_times, sources, _with_times)
 
     @property
-    def _truth_and_times(self) -> str:
-        times = _times(self._truth_columns, self._sets | {self._source})
-        columns = ", ".join((*self._truth_key, *self._truth_columns, *times))
-        return f"SELECT {columns} FROM {self._table(self._truth.table)}"
+    def _truth_times(self) -> tuple[str, ...]:
+        untimed = self._sets | self._truth.as_json | {self._source}
+        return _times(self._truth_columns, untimed)
+
+    def _selects(self, times: Iterable[str]) -> Iterator[str]:
+        """A query of each table of the truth, older ones first: rows move to the newer ones."""
+        told = self._truth.as_json
+        cells = (f"toJson({each}) AS {each}" if each in told else each for each in self._stored)
+        columns = ", ".join((*cells, *times))
+        yield from (f"SELECT {columns} FROM {self._table(each)}" for each in self._truth.tables)
 
     # --- step 6: repair
 
@@ -145,8 +149,9 @@ class Tables:
     # --- how
 
     @property
-    def _truth_key(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self._source, *self._truth.stored_key)))
+    def _stored(self) -> tuple[str, ...]:
+        """The truth's columns that are read, its key first."""
+        return tuple(dict.fromkeys((self._source, *self._truth.stored_key, *self._truth_columns)))
 
     def _table(self, table: str) -> str:
         return f"{self._settings.keyspace}.{table}"
@@ -163,14 +168,20 @@ class Tables:
             yield rows
 
     def _truths(
-        self, select: str, sources: Iterable[KeyValue], made: Callable[[dict[str, Any]], Row]
+        self,
+        times: Iterable[str],
+        sources: Iterable[KeyValue],
+        made: Callable[[dict[str, Any]], Row],
     ) -> dict[KeyValue, tuple[Row, ...]]:
-        query = self._prepare(f"{select} WHERE {self._source} IN ?")
         named = {self._truth.partition_of(source): source for source in sources}
-        stored: dict[KeyValue, list[Row]] = defaultdict(list)
-        for rows in self._read(query, ((list(some),) for some in _chunks(named))):
-            for row in rows:
-                stored[named[row[self._source]]].append(made(_cells(row, self._sets)))
+        stored: dict[KeyValue, list[Row]] = {}
+        for select in self._selects(times):
+            query = self._prepare(f"{select} WHERE {self._source} IN ?")
+            found: dict[KeyValue, list[Row]] = defaultdict(list)
+            for rows in self._read(query, ((list(some),) for some in _chunks(named))):
+                for row in rows:
+                    found[named[row[self._source]]].append(made(_cells(row, self._sets)))
+            stored |= found
         return self._truth.rows_of_each(stored)
 
     def _projection_rows(

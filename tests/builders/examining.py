@@ -13,6 +13,7 @@ from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, Attempts, Finding, State
 from reconcilers.words.model import KeyValue, Kind, Micros, Row, Suspect, Wake
 from streaming.steps.confirm import Confirmer
+from streaming.steps.contents import Contents
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.outcome import Outcome
 from tests.builders.permits import permit
@@ -48,9 +49,10 @@ def examiner(
     *,
     publish: Callable[[Iterable[Wake]], None],
     clock: Callable[[], Micros],
+    contents: Contents | None = None,
 ) -> Examiner:
     """As each worker makes one for its share."""
-    confirmer = Confirmer(family, projection, tables, lineage, DELAY)
+    confirmer = Confirmer(family, projection, tables, lineage, DELAY, contents)
     return Examiner(projection, tables, confirmer, journal, publish, clock, RULES)
 
 

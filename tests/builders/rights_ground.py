@@ -1,4 +1,4 @@
-"""Steps 3 to 7 on fakes for the family of rights."""
+"""Steps 3 to 7 on fakes for a family, which is that of rights if no other is given."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from reconcilers.declared.family import Family
 from reconcilers.declared.writes import SetCells
 from reconcilers.rows.finding import Finding
 from reconcilers.words.model import KeyValue, Micros, Row, Slot, Suspect, Wake
+from streaming.steps.contents import Contents
 from streaming.steps.look import Look, LookResult
 from streaming.steps.looks import Looks
 from streaming.steps.outcome import Outcome
 from tests.builders.examining import examiner
 from tests.builders.permits import permit
-from tests.builders.rights import LISTING, RIGHTS
+from tests.builders.rights import RIGHTS
 from tests.builders.rows import DELAY, LONG_AGO, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.memory_tables import MemoryTables
@@ -33,12 +34,14 @@ class Ground:
     published: list[Wake] = field(default_factory=list)
     now: Micros = NOW
     family: Family = RIGHTS
+    existing: set[KeyValue] | None = None
+    """The sources that have content or an owner; None: all."""
 
     def __post_init__(self) -> None:
         self.kept = self.lineage if self.family.remembered else NoLineage()
         self.journal = MemoryJournal(lambda: self.now, (self.family,))
         self.tables = MemoryTables(
-            truths=self.truths, rows={LISTING.name: self.rows}, truth=self.family.truth
+            truths=self.truths, rows={self.family.listing.name: self.rows}, truth=self.family.truth
         )
 
     def look(self, *wakes: Wake) -> LookResult:
@@ -53,9 +56,13 @@ class Ground:
         self.now += after
         return examiner(
             *(self.family, self.family.listing, self.tables, self.kept, self.journal),
+            contents=Contents(self.family, self.tables, self, DELAY),
             publish=self.published.extend,
             clock=lambda: self.now,
         ).examine([suspect], permit(), f"batch {self.now}")
+
+    def having_content(self, sources: Sequence[KeyValue]) -> set[KeyValue]:
+        return set(sources) if self.existing is None else self.existing & set(sources)
 
     def converge(self, *wakes: Wake) -> None:
         """Look, confirm and write until no key is published any more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcilers.declared.family import contents_in, unknown_contents
+from reconcilers.declared.truth import contents_in, unknown_contents
 from reconcilers.words.errors import Refused
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, warning
 from streaming.commands.doctor.checks.permissions import ROLES

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from reconcilers.declared.family import Family, Projection, Schema, contents_in, tallies_in
+from reconcilers.declared.family import Family, Projection, Schema, tallies_in
 from reconcilers.declared.tally import Tally
+from reconcilers.declared.truth import contents_in
 from reconcilers.words.errors import Refused
 from reconcilers.words.model import NEVER_WRITTEN
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
@@ -55,7 +56,7 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
     for family in families:
         repaired: Iterable[Projection | Tally]
         repaired = (*family.projections, *tallies_in(family, schema))
-        read = (family.truth.table, *family.reads, *(each.table for each in repaired))
+        read = (*family.truth.tables, *family.reads, *(each.table for each in repaired))
         if family.projections:
             owner = family.truth.owner
             read += (*contents_in(family.truth, schema), *((owner.table,) if owner else ()))
