@@ -24,7 +24,8 @@ class Projection:
     stands for the set's, which Cassandra 4 cannot read. ``collects`` is the set column of an index
     with one row for each mailbox; the set holds elements of all messages and only grows.
     ``optional`` names the content of a table that some installations leave empty. ``conversions``
-    are for columns that are stored in another form than in the truth. ``columns`` (without the key)
+    are for columns that are stored in another form than in the truth. ``keeps`` are columns that
+    its readers need and the truth lacks (`reconcilers.rows.kept`). ``columns`` (without the key)
     and ``sets`` come from the cluster's schema (`bind`), because versions of James differ. Raises
     `NotGuarded` if the table is a truth table (promise 1).
     """
@@ -38,6 +39,7 @@ class Projection:
     collects: str | None = None
     optional: str | None = None
     conversions: Conversions = field(default_factory=dict)
+    keeps: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
 
@@ -59,12 +61,8 @@ class Projection:
     def as_source(self, named: Value) -> KeyValue | None:
         """The source that a cell of the column ``identity`` names, None if it names none."""
         stored = self.conversions.get(str(self.identity))
-        return as_part(named if stored is None else stored.back(named))
-
-
-def as_part(value: Value) -> KeyValue | None:
-    """A cell as a part of a key, None if its type cannot be one."""
-    return value if isinstance(value, PARTS) else None
+        source = named if stored is None else stored.back(named)
+        return source if isinstance(source, PARTS) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,8 @@ class Family:
     first projection lists the sources; the others are indexes, which follow it. A family of tallies
     has no projections; the keys that other families examine wake it. ``reads`` are further tables.
     ``suffix`` ends the names of its lineage tables. If it is not ``remembered``, it has no lineage:
-    each row of its listing names its source in its key, so the truth of that source decides.
+    each row of its listing names its source in its key, so the truth of that source decides, or
+    its rows keep what no other table has, and none is removed.
 
     Raises `NotGuarded` if it would write a table that it reads as truth (promise 1). Raises
     `Misconfigured` if two names are equal, if a projection has another key, or if a family that is
@@ -103,7 +102,8 @@ class Family:
         for projection in self.projections:
             if len(projection.key) != len(self.key) and projection.collects is None:
                 raise Misconfigured(f"projection {projection.name} has another key than its family")
-        if not self.remembered and not self.is_source_in_key:
+        removes = any(not each.keeps for each in self.projections)
+        if not self.remembered and removes and not self.is_source_in_key:
             raise Misconfigured(
                 f"family {self.name} needs lineage: no key of its rows names the source"
             )
@@ -245,7 +245,7 @@ def tallies_in(family: Family, schema: Schema) -> tuple[Tally, ...]:
 def _bind(projection: Projection, truth: Collection[str], schema: Schema) -> Projection:
     named = (projection.identity, projection.collects)
     needed = (*projection.key, *(column for column in named if column is not None))
-    own = _columns(schema, projection.table, needed)
+    own = _columns(schema, projection.table, (*needed, *projection.keeps))
     if projection.is_index:
         collected = needed[len(projection.key) :]
         return replace(projection, columns=collected, sets=frozenset(collected))

@@ -23,14 +23,29 @@ def compare(family: Family, projection: Projection, seen: Seen) -> Difference | 
         kind = Kind.INCOMPLETE_IN_BOTH if alike else Kind.INCOMPLETE_TRUTH_ROW
         return Difference(kind, lacking_columns(family, seen.truths))
     wanted = [truth for truth in seen.truths if projection.belongs(truth)]
-    if len(wanted) > 1:
+    if len(wanted) > 1 and not projection.keeps:
         return Difference(Kind.DUPLICATE_UID)
-    if not wanted:
-        return None if seen.actual is None else Difference(Kind.EXTRA_ROW)
     if seen.actual is None:
-        return Difference(Kind.MISSING_ROW)
-    columns = differing_columns(projection, wanted[0], seen.actual)
+        return Difference(Kind.MISSING_ROW) if wanted else None
+    return _in_cells(projection, seen, seen.actual) if wanted else Difference(Kind.EXTRA_ROW)
+
+
+def _in_cells(projection: Projection, seen: Seen, actual: Row) -> Difference | None:
+    if lacking := tuple(each for each in projection.keeps if actual.get(each) is None):
+        return Difference(Kind.MISSING_CONTENT, lacking)
+    columns = differing_columns(projection, its_truth(projection, seen), actual)
     return Difference(Kind.DIFFERING_CELLS, columns) if columns else None
+
+
+def its_truth(projection: Projection, seen: Seen) -> Row:
+    """The truth row that the row here repeats. One that sources share repeats that which it names.
+
+    If it names none of them, the first counts.
+    """
+    wanted = [truth for truth in seen.truths if projection.belongs(truth)]
+    named = None if seen.actual is None else seen.actual.get(str(projection.identity))
+    same = (each for each in wanted if each.get(str(projection.identity)) == named)
+    return next(same, wanted[0])
 
 
 def _is_listed_alike(projection: Projection, seen: Seen) -> bool:

@@ -18,6 +18,7 @@ from reconcilers.rows.evidence import (
     may_be_unheard,
     without_evidence,
 )
+from reconcilers.rows.kept import report_of_kept
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import (
     SECOND,
@@ -202,10 +203,10 @@ def _reported_class(
             ids = ", ".join(sorted(str(truth.get(source.name)) for truth in seen.truths))
             same = " and ".join(column.label for column in family.key)
             return Report(difference.kind, f"{source.plural} {ids} claim the same {same}")
-        case Kind.EXTRA_ROW:
+        case Kind.EXTRA_ROW if not projection.keeps:
             return _removal_without_evidence(family, seen, moment)
         case _:
-            return None
+            return report_of_kept(family, projection, seen, difference)
 
 
 def _shadowed_delete(seen: Seen, moment: Moment) -> Report | None:

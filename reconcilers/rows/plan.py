@@ -30,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from reconcilers.declared.conversion import as_copied
 from reconcilers.declared.family import Projection
 from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
-from reconcilers.rows.compare import elements, not_collected
+from reconcilers.rows.compare import elements, its_truth, not_collected
 from reconcilers.rows.confirm import Moment
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import Difference, Kind, Micros, Report, Row, Slot, Value
@@ -61,9 +61,8 @@ def plan(
 
 
 def _wanted(projection: Projection, seen: Seen) -> Row:
-    """The only truth row that belongs at this slot, as it is copied; a repaired slot has one."""
-    [truth] = [each for each in seen.truths if projection.belongs(each)]
-    return as_copied(projection.conversions, truth)
+    """The truth row that belongs at this slot, as it is copied."""
+    return as_copied(projection.conversions, its_truth(projection, seen))
 
 
 def _index_write(

@@ -217,6 +217,8 @@ class Kind(StrEnum):
     AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
     ABSENT_WITHOUT_DELETE = "absent_without_delete"
     CONTENT_LOST = "content_lost"
+    MISSING_CONTENT = "missing_content"
+    LEFT_OVER = "left_over"
     FUTURE_WRITE_TIME = "future_write_time"
     UNGUARDABLE = "unguardable"
     MAILBOX_WITHOUT_TRUTH = "mailbox_without_truth"

@@ -51,7 +51,7 @@ class Tables:
         """The projection's rows at these slots; absent ones are left out."""
         if projection.collects is not None:
             return self._collected(projection, slots)
-        rows = self._projection_rows(projection, slots, projection.columns)
+        rows = self._projection_rows(projection, slots, _read(projection))
         return {slot: Row(cells) for slot, cells in rows}
 
     def slots_of_group(
@@ -89,7 +89,8 @@ class Tables:
         """The projection's rows with write times (µs); sets and indexes have none."""
         if projection.is_index:
             return self.projection_rows(projection, slots)
-        columns = (*projection.columns, *_times(projection.columns, projection.sets))
+        read = _read(projection)
+        columns = (*read, *_times(read, projection.sets))
         rows = self._projection_rows(projection, slots, columns)
         return {slot: _with_times(cells) for slot, cells in rows}
 
@@ -243,6 +244,11 @@ def _times(columns: Iterable[str], without: frozenset[str]) -> tuple[str, ...]:
     return tuple(
         f"writetime({column}) AS {TIME}{column}" for column in columns if column not in without
     )
+
+
+def _read(projection: Projection) -> tuple[str, ...]:
+    """The columns of its rows, without the key."""
+    return (*projection.columns, *projection.keeps)
 
 
 def _copied(family: Family) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import json
 from uuid import UUID
 
 from reconcilers.declared.attachments import WRITTEN_WITH_LIST, id_as_uuid
+from reconcilers.declared.families.attachment import ATTACHMENT
 from reconcilers.declared.families.attachment_reference import ATTACHMENT_REFERENCE
 from reconcilers.declared.family import Family, Projection, Schema, bind
 from reconcilers.words.model import KeyValue, Micros, Row, Slot, Value
@@ -32,6 +33,8 @@ SCHEMA: Schema = {
 }
 REFERENCES: Family = bind(ATTACHMENT_REFERENCE, SCHEMA)
 LISTING: Projection = REFERENCES.listing
+ATTACHMENTS: Family = bind(ATTACHMENT, SCHEMA)
+ROWS: Projection = ATTACHMENTS.listing
 
 MESSAGE = UUID("11111111-0000-1000-8000-000000000001")
 OTHER = UUID("22222222-0000-1000-8000-000000000002")
@@ -55,3 +58,17 @@ def reference(attachment: str = PDF, message: KeyValue = MESSAGE, at: Micros = L
     uuid, named = reference_place(attachment, message).key
     cells: dict[str, Value] = {"attachmentidasuuid": uuid, "messageid": named}
     return Row({**cells, "attachmentid": attachment}, {"attachmentid": at})
+
+
+def place(attachment: str = PDF) -> Slot:
+    """Where an attachment stands."""
+    return Slot(id_as_uuid(attachment))
+
+
+def attachment(
+    name: str = PDF, message: KeyValue | None = MESSAGE, blob: str | None = "blob"
+) -> Row:
+    """The row of an attachment, in one INSERT; without those cells that are None."""
+    cells: dict[str, Value] = {"id": name, "blobid": blob, "message_id": message}
+    written = {column: LONG_AGO for column, cell in cells.items() if cell is not None}
+    return Row({"idasuuid": id_as_uuid(name), **cells}, written)

@@ -35,9 +35,10 @@ from streaming.steps.look import NEAR_BY
 KINDS = (
     "missing_row differing_cells extra_row incomplete_truth_row incomplete_in_both duplicate_uid"
     " shadowed_delete"
-    " unresolved ambiguous_range_delete absent_without_delete content_lost future_write_time"
-    " unguardable mailbox_without_truth truth_lost_rows past_rows systematic"
-    " counter_drift large_correction table_refuses table_unreadable unreadable unused_flags"
+    " unresolved ambiguous_range_delete absent_without_delete content_lost missing_content"
+    " left_over future_write_time unguardable mailbox_without_truth truth_lost_rows past_rows"
+    " systematic counter_drift large_correction table_refuses table_unreadable unreadable"
+    " unused_flags"
 )
 STATES = "intended stuck reported held observed verified superseded healed parked undoing undone"
 

@@ -1,0 +1,17 @@
+"""Family *attachment*: the row of each attachment, from the lists of messages."""
+
+from dataclasses import replace
+
+from reconcilers.declared.attachments import MESSAGE_LISTS
+from reconcilers.declared.family import Family
+from reconcilers.declared.projections.attachments import ATTACHMENTS
+from reconcilers.words.key import KeyColumn
+
+ATTACHMENT = Family(
+    name="attachment",
+    truth=replace(MESSAGE_LISTS, slot=("idasuuid",)),
+    key=(KeyColumn("idasuuid", "uuid", "attachment"),),
+    wakes_on=("messagev3", "messagev2", "attachmentv2"),
+    projections=(ATTACHMENTS,),
+    remembered=False,
+)

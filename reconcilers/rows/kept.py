@@ -1,0 +1,36 @@
+"""Rows that keep what no other table has: which differences are reported. Pure.
+
+The row of an attachment has the id of its content, and no other table has that. So such a row is
+never added, and never removed either: sources may share it, as messages of an older James do, and
+one that was not read may still refer to it. Only its copied cells are corrected.
+"""
+
+from __future__ import annotations
+
+from reconcilers.declared.family import Family, Projection
+from reconcilers.rows.seen import Seen
+from reconcilers.words.model import Difference, Kind, Report
+
+
+def report_of_kept(
+    family: Family, projection: Projection, seen: Seen, difference: Difference
+) -> Report | None:
+    """The report of a difference that no write of ours can repair, None for the others."""
+    if not projection.keeps:
+        return None
+    where, source = f"{projection.name}: {family.place(seen.slot)}", family.truth.source
+    match difference.kind:
+        case Kind.MISSING_ROW | Kind.MISSING_CONTENT:
+            ids = ", ".join(sorted(str(each.get(source.name)) for each in seen.truths))
+            lacking = ", ".join(difference.columns)
+            fact = f"lacks {lacking}" if lacking else "is missing"
+            told = f"{where} {fact}, and {source.label} {ids} names it"
+            return Report(Kind.MISSING_CONTENT, f"{told}: restore it from a backup")
+        case Kind.EXTRA_ROW if seen.consulted:
+            ids = ", ".join(sorted(str(each) for each in seen.consulted))
+            told = f"{where} names {source.label} {ids}, which is gone or does not name it"
+            return Report(Kind.LEFT_OVER, f"{told}: it is kept, another may refer to it")
+        case Kind.EXTRA_ROW:
+            return Report(Kind.UNRESOLVED, f"{where} names no {source.label}")
+        case _:
+            return None

@@ -1,0 +1,193 @@
+"""Steps 3 to 7 on fakes for the rows of attachments, which keep what no other table has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconcilers.declared.families.attachment import ATTACHMENT
+from reconcilers.declared.family import bind
+from reconcilers.declared.raw import raw_shape
+from reconcilers.declared.writes import SetCells
+from reconcilers.rows.finding import Action
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
+from tests.builders.attachments import (
+    ATTACHMENTS,
+    MESSAGE,
+    OTHER,
+    PDF,
+    PNG,
+    ROWS,
+    SCHEMA,
+    attachment,
+    content,
+    place,
+)
+from tests.builders.rights_ground import Ground
+from tests.builders.rows import DELAY, LONG_AGO, NOW
+
+OF_MESSAGE = Wake((None,), MESSAGE, LONG_AGO, from_truth=True)
+PLACE = place()
+
+
+def ground(
+    stored: Mapping[KeyValue, Row] | None = None, rows: Mapping[Slot, Row] | None = None
+) -> Ground:
+    truths: dict[KeyValue, tuple[Row, ...]] = {
+        message: (row,) for message, row in (stored or {}).items()
+    }
+    return Ground(truths, dict(rows or {}), family=ATTACHMENTS)
+
+
+def suspect(kind: Kind, *sources: KeyValue) -> Suspect:
+    return Suspect(PLACE, frozenset(sources), kind, ROWS.name, LONG_AGO, suspected=kind)
+
+
+def reported(scene: Ground, one: Suspect) -> tuple[Kind, str]:
+    (outcome,) = scene.settle(one)
+    assert outcome.action is Action.REPORT
+    assert scene.tables.applied == []
+    return scene.finding.kind, scene.finding.sentence.removeprefix("attachments: ")
+
+
+def repaired(scene: Ground, one: Suspect) -> SetCells:
+    (outcome,) = scene.settle(one)
+    assert outcome.action is Action.REPAIR
+    (write,) = scene.tables.applied
+    assert isinstance(write, SetCells)
+    return write
+
+
+# --- what is reported ----------------------------------------------------------------------------
+
+NAMED = f"attachment {PLACE.group}"
+
+
+def test_an_attachment_whose_row_is_missing_is_reported() -> None:
+    scene = ground({MESSAGE: content(PDF, PNG)}, {place(PNG): attachment(PNG)})
+    (one,) = scene.look(OF_MESSAGE).suspects
+    assert (one.slot, one.kind) == (PLACE, Kind.MISSING_ROW)
+    told = f"{NAMED} is missing, and message {MESSAGE} names it: restore it from a backup"
+    assert reported(scene, one) == (Kind.MISSING_CONTENT, told)
+
+
+def test_a_partial_row_is_reported() -> None:
+    scene = ground({MESSAGE: content(PDF)}, {PLACE: attachment(blob=None)})
+    (one,) = scene.look(OF_MESSAGE).suspects
+    told = f"{NAMED} lacks blobid, and message {MESSAGE} names it: restore it from a backup"
+    assert reported(scene, one) == (Kind.MISSING_CONTENT, told)
+
+
+@pytest.mark.parametrize("stored", [{}, {MESSAGE: content(PNG)}])
+def test_a_row_that_its_message_does_not_name_is_reported_after_two_looks(
+    stored: Mapping[KeyValue, Row],
+) -> None:
+    scene = ground(stored, {PLACE: attachment()})
+    (outcome,) = scene.settle(replace(suspect(Kind.EXTRA_ROW), suspected=None))
+    assert outcome.action is Action.LOOK_AGAIN
+    told = f"{NAMED} names message {MESSAGE}, which is gone or does not name it"
+    kind, sentence = reported(scene, suspect(Kind.EXTRA_ROW))
+    assert (kind, sentence) == (
+        Kind.LEFT_OVER,
+        f"{told}: it is kept, another may refer to it",
+    )
+
+
+def test_a_row_without_a_message_is_reported() -> None:
+    scene = ground(rows={PLACE: attachment(message=None)})
+    told = f"{NAMED} names no message"
+    assert reported(scene, suspect(Kind.EXTRA_ROW)) == (Kind.UNRESOLVED, told)
+
+
+def test_a_list_without_the_cell_that_dates_it_is_reported() -> None:
+    scene = ground({MESSAGE: Row({"attachments": content(PDF).get("attachments")})})
+    kind, _ = reported(scene, suspect(Kind.MISSING_ROW, MESSAGE))
+    assert kind is Kind.INCOMPLETE_TRUTH_ROW
+
+
+def test_what_was_written_within_the_delay_is_not_judged() -> None:
+    scene = ground({MESSAGE: content(PDF, at=NOW)})
+    (outcome,) = scene.settle(suspect(Kind.MISSING_ROW, MESSAGE), after=DELAY - 1)
+    assert outcome.action is Action.LOOK_AGAIN
+
+
+def test_a_deleted_row_leads_nowhere() -> None:
+    gone = Wake(PLACE.key, None, deleted_from="attachmentv2", deleted_at=LONG_AGO)
+    for wake in (gone, replace(gone, looked_again=True, projection=ROWS.name)):
+        looked = ground().look(wake)
+        assert [each.kind for each in looked.suspects] == ([None] if wake.looked_again else [])
+        assert looked.again == ()
+
+
+# --- what is corrected ---------------------------------------------------------------------------
+
+
+def test_a_row_without_a_message_gets_the_one_that_names_it() -> None:
+    scene = ground({MESSAGE: content(PDF)}, {PLACE: attachment(message=None)})
+    (one,) = scene.look(OF_MESSAGE).suspects
+    assert (one.kind, one.columns) == (Kind.DIFFERING_CELLS, ("message_id",))
+    assert repaired(scene, one) == SetCells(ROWS, PLACE, LONG_AGO + 1, {"message_id": MESSAGE})
+
+
+def test_a_row_of_a_message_that_is_gone_gets_one_that_names_it() -> None:
+    scene = ground({MESSAGE: content(PDF)}, {PLACE: attachment(message=OTHER)})
+    (one,) = scene.look(OF_MESSAGE).suspects
+    assert repaired(scene, one) == SetCells(ROWS, PLACE, LONG_AGO + 1, {"message_id": MESSAGE})
+
+
+def test_a_row_may_belong_to_several_messages() -> None:
+    both: dict[KeyValue, Row] = {message: content(PDF) for message in (MESSAGE, OTHER)}
+    for named in both:
+        scene = ground(both, {PLACE: attachment(message=named)})
+        assert scene.look(OF_MESSAGE, Wake((None,), OTHER)).suspects == ()
+    scene = ground(both, {PLACE: attachment(message=None)})
+    (one,) = scene.look(OF_MESSAGE, Wake((None,), OTHER)).suspects
+    assert repaired(scene, one).cells == {"message_id": MESSAGE}
+
+
+# --- nothing else is written ---------------------------------------------------------------------
+
+names = st.sampled_from([PDF, PNG])
+contents = st.dictionaries(st.sampled_from([MESSAGE, OTHER]), st.sets(names))
+stored = st.dictionaries(
+    names, st.tuples(st.sampled_from([MESSAGE, OTHER, None]), st.sampled_from(["blob", None]))
+)
+
+
+@given(contents, stored)
+def test_rows_are_neither_added_nor_removed(
+    listed: dict[KeyValue, set[str]], there: dict[str, tuple[KeyValue | None, str | None]]
+) -> None:
+    """Whatever stands on either side, and a row that can be read names a message that names it."""
+    before = {place(name): attachment(name, *cells) for name, cells in there.items()}
+    scene = ground({message: content(*ids) for message, ids in listed.items()}, before)
+    scene.converge(
+        *(Wake((None,), message, LONG_AGO) for message in listed),
+        *(Wake((place(name).key), cells[0], LONG_AGO) for name, cells in there.items()),
+    )
+    assert scene.rows.keys() == before.keys()
+    for name in there:
+        row, was = scene.rows[place(name)], before[place(name)]
+        assert (row.get("id"), row.get("blobid")) == (was.get("id"), was.get("blobid"))
+        naming = {message for message, ids in listed.items() if name in ids}
+        if row.get("blobid") is not None and naming:
+            assert row.get("message_id") in naming
+        else:
+            assert row.get("message_id") == was.get("message_id")
+
+
+def test_the_declaration() -> None:
+    assert ROWS.columns == ("id", "message_id")
+    assert raw_shape(ATTACHMENTS) is None
+    without = {
+        column: each for column, each in SCHEMA["attachmentv2"].items() if column != "blobid"
+    }
+    with pytest.raises(Misconfigured, match="attachmentv2 has no column blobid"):
+        bind(ATTACHMENT, {**SCHEMA, "attachmentv2": without})
+    with pytest.raises(Misconfigured, match="needs lineage"):
+        replace(ATTACHMENT, projections=(replace(ATTACHMENT.listing, keeps=()),))
