@@ -1,0 +1,53 @@
+"""Whether James uses a table, from the newest rows of its truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconcilers.rows.table_use import NEWEST, newest_places, why_unused
+from reconcilers.words.model import Row, Slot
+from tests.builders.attachments import LISTING, MESSAGE, REFERENCES, content, reference_place
+from tests.builders.rows import LONG_AGO
+
+NAMES = [f"a{number}" for number in range(NEWEST + 2)]
+PLACES = [reference_place(each) for each in reversed(NAMES)]
+"""The newest first."""
+
+
+def truths() -> list[Row]:
+    """A row for each name, each newer than the one before."""
+    return [
+        row
+        for number, name in enumerate(NAMES)
+        for row in REFERENCES.truth.rows_of(MESSAGE, [content(name, at=LONG_AGO + number)])
+    ]
+
+
+def test_the_newest_rows_that_belong_are_asked_for() -> None:
+    assert newest_places(REFERENCES, LISTING, truths()) == PLACES[:NEWEST]
+    assert newest_places(REFERENCES, LISTING, truths()[:2]) == PLACES[-2:]
+    none = replace(LISTING, belongs=lambda _truth: False)
+    assert newest_places(REFERENCES, none, truths()) == []
+
+
+def test_a_row_without_a_write_time_is_the_oldest() -> None:
+    (undated,) = (replace(each, written={}) for each in truths()[-1:])
+    assert newest_places(REFERENCES, LISTING, [undated, *truths()[:-1]]) == PLACES[1 : NEWEST + 1]
+
+
+@pytest.mark.parametrize(
+    ("newest", "there", "told"),
+    [
+        (PLACES[:5], 0, "attachmentmessageid has none of the 5 newest rows"),
+        (PLACES[:1], 0, "attachmentmessageid has none of the 1 newest rows"),
+        (PLACES[:5], 1, None),
+        ([], 0, None),
+    ],
+)
+def test_a_table_without_any_of_them_is_not_used(
+    newest: list[Slot], there: int, told: str | None
+) -> None:
+    why = why_unused(LISTING, newest, there)
+    assert why == (told and f"{told}: this James does not use it")
