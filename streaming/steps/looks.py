@@ -141,8 +141,12 @@ class Looks:
         return self._counted(wake, ())
 
     def _unread(self, wake: Wake, why: str) -> LookResult:
-        """The result for a wake that cannot be read; the suspect is at what is known of its key."""
-        place = self.look.family.known_part(*wake.key)
+        """The result for a wake that cannot be read; the suspect is at what is known of its key.
+
+        The source stands for a key of one part that is not known: no row has it there.
+        """
+        known = wake.key if wake.key != (None,) else (wake.source,)
+        place = self.look.family.known_part(*known)
         sources = frozenset[KeyValue]() if wake.source is None else frozenset({wake.source})
         listing = self.look.family.listing.name
         suspect = Suspect(place, sources, None, listing, wake.oldest, unreadable=why)

@@ -29,7 +29,7 @@ from tests.builders.attachments import (
 from tests.builders.rights_ground import Ground
 from tests.builders.rows import DELAY, LONG_AGO, NOW
 
-OF_MESSAGE = Wake((None, None), MESSAGE, LONG_AGO, from_truth=True)
+OF_MESSAGE = Wake((None, str(MESSAGE)), MESSAGE, LONG_AGO, from_truth=True)
 """What an event of a message's content wakes."""
 PLACE = reference_place()
 
@@ -75,7 +75,7 @@ def test_an_event_of_a_reference_compares_it_with_its_message() -> None:
 def test_an_attachment_of_two_messages_has_two_references() -> None:
     both: dict[KeyValue, Row] = {message: content(PDF) for message in (MESSAGE, OTHER)}
     scene = ground(both, {PLACE: reference()})
-    looked = scene.look(OF_MESSAGE, Wake((None, None), OTHER))
+    looked = scene.look(OF_MESSAGE, Wake((None, str(OTHER)), OTHER))
     assert found(looked) == {reference_place(PDF, OTHER): Kind.MISSING_ROW}
 
 
@@ -175,10 +175,10 @@ def test_a_list_without_the_cell_that_dates_it_is_reported() -> None:
 def test_a_list_that_james_could_not_load_is_a_finding_of_its_own() -> None:
     broken = Row({"attachments": '[{"id": null}]'})
     scene = ground({MESSAGE: broken, OTHER: content(PDF)}, {PLACE: reference()})
-    looks = scene.looks([OF_MESSAGE, Wake((None, None), OTHER)])
+    looks = scene.looks([OF_MESSAGE, Wake((None, str(OTHER)), OTHER)])
     slots = {each.slot: each.kind for one in looks for each in one.suspects}
     assert slots == {
-        REFERENCES.known_part(None, None): None,
+        REFERENCES.known_part(None, str(MESSAGE)): None,
         reference_place(PDF, OTHER): Kind.MISSING_ROW,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -108,6 +109,26 @@ def test_a_list_without_the_cell_that_dates_it_is_reported() -> None:
     scene = ground({MESSAGE: Row({"attachments": content(PDF).get("attachments")})})
     kind, _ = reported(scene, suspect(Kind.MISSING_ROW, MESSAGE))
     assert kind is Kind.INCOMPLETE_TRUTH_ROW
+
+
+def test_each_list_that_james_could_not_load_is_a_finding_of_its_own() -> None:
+    broken = Row({"attachments": '[{"id": null}]'})
+    third = UUID(int=0x1000 << 64 | 1 << 63 | 3)
+    scene = ground({MESSAGE: broken, OTHER: broken, third: content(PDF)})
+    looks = scene.looks([OF_MESSAGE, *(Wake((None,), each) for each in (OTHER, third))])
+    suspects = {each.slot: each for one in looks for each in one.suspects}
+    assert {slot: each.kind for slot, each in suspects.items()} == {
+        **dict.fromkeys((Slot(MESSAGE), Slot(OTHER)), None),
+        PLACE: Kind.MISSING_ROW,
+    }
+    kind, sentence = reported(scene, suspects[Slot(MESSAGE)])
+    assert kind is Kind.UNREADABLE
+    assert f"attachments of {MESSAGE}: an attachment has no id" in sentence
+    scene.truths[MESSAGE] = (content(PNG),)
+    again = replace(suspects[Slot(MESSAGE)].wake(None), projection=ROWS.name)
+    for each in scene.look(again).suspects:
+        scene.settle(each)
+    assert Slot(MESSAGE) not in {each.slot for each in scene.journal.open_findings(ATTACHMENTS)}
 
 
 def test_what_was_written_within_the_delay_is_not_judged() -> None:
