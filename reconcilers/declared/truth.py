@@ -46,7 +46,7 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The table with what a source belongs to: the row whose key is the source's id.
+    """The table with what a source or a slot belongs to: the row whose key is its id.
 
     ``label`` is its name in sentences. Without that row, and without truth, a source is gone.
     """
@@ -67,7 +67,8 @@ class TruthTable:
     are its set columns; see `bind`. ``derive``: its truth rows are derived from its own; ``slot``
     and ``required`` are then columns of the derived ones. None: they are its own rows. ``older``
     are tables with the same columns in which an older James stored sources; a source without rows
-    in ``table`` is read there.
+    in ``table`` is read there. ``users`` has a row for each slot (of one part) that a user owns,
+    and that needs no source.
     """
 
     table: str
@@ -80,6 +81,7 @@ class TruthTable:
     derive: Derivation | None = None
     owner: Owner | None = None
     older: tuple[str, ...] = ()
+    users: Owner | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -116,6 +118,11 @@ class TruthTable:
     def as_json(self) -> frozenset[str]:
         """The columns that are read as JSON."""
         return frozenset() if self.derive is None else self.derive.as_json
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The tables with the owners of sources and slots."""
+        return tuple(each.table for each in (self.owner, self.users) if each is not None)
 
     @property
     def is_shared(self) -> bool:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.seen import Seen
-from reconcilers.words.model import Difference, Kind, Report
+from reconcilers.words.model import Difference, Kind, Report, Verdict
 
 
 def report_of_kept(
     family: Family, projection: Projection, seen: Seen, difference: Difference
 ) -> Report | None:
-    """The report of a difference that no write of ours can repair, None for the others."""
+    """The report of a difference that no write of ours can repair, None for the others.
+
+    A row that names no source may be a user's (`asks_for_owner`).
+    """
     if not projection.keeps:
         return None
     where, source = f"{projection.name}: {family.place(seen.slot)}", family.truth.source
@@ -31,6 +34,14 @@ def report_of_kept(
             told = f"{where} names {source.label} {ids}, which is gone or does not name it"
             return Report(Kind.LEFT_OVER, f"{told}: it is kept, another may refer to it")
         case Kind.EXTRA_ROW:
-            return Report(Kind.UNRESOLVED, f"{where} names no {source.label}")
+            users = family.truth.users
+            owned = f", and {users.table} names no owner" if users else ""
+            return Report(Kind.UNRESOLVED, f"{where} names no {source.label}{owned}")
         case _:
             return None
+
+
+def asks_for_owner(family: Family, seen: Seen, verdict: Verdict) -> bool:
+    """Whether a row that names no source is right if a user owns it, such as an upload."""
+    unnamed = isinstance(verdict, Report) and verdict.kind is Kind.UNRESOLVED
+    return unnamed and not seen.consulted and family.truth.users is not None

@@ -15,9 +15,10 @@ from typing import Protocol
 
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.evidence import ContentFound, asks_for_content, by_content
+from reconcilers.rows.kept import asks_for_owner
 from reconcilers.rows.seen import Seen
 from reconcilers.words.errors import ReadFailed, Refused
-from reconcilers.words.model import KeyValue, Micros, Row, Verdict
+from reconcilers.words.model import Consistent, KeyValue, Micros, Row, Verdict
 
 log = logging.getLogger("reconciler")
 
@@ -35,6 +36,9 @@ class ContentReads(Protocol):
     def having_content(self, sources: Sequence[KeyValue]) -> Collection[KeyValue]:
         """Those of these sources that have content in any of the family's content tables."""
 
+    def having_owner(self, things: Sequence[KeyValue]) -> Collection[KeyValue]:
+        """Those of these slots' only parts that a user owns."""
+
 
 @dataclass(slots=True)
 class Contents:
@@ -48,10 +52,19 @@ class Contents:
 
     def settle(self, projection: Projection, seen: Seen, verdict: Verdict) -> Verdict:
         """The verdict after content was read; the same verdict if content does not matter."""
+        if asks_for_owner(self.family, seen, verdict):
+            return Consistent() if self._has_owner(seen.slot.group) else verdict
         if projection.is_index or not asks_for_content(self.family, verdict, seen, self.delay):
             return verdict
         content = self._content_of(sorted(seen.consulted, key=str))
         return by_content(self.family, seen, content, verdict, self.delay)
+
+    def _has_owner(self, thing: KeyValue) -> bool:
+        try:
+            return bool(self.reads.having_owner([thing]))
+        except (Refused, ReadFailed) as why:
+            self._not_known(str(why))
+            return False
 
     def _content_of(self, sources: Sequence[KeyValue]) -> ContentFound:
         if not self.family.truth.kept_in:

@@ -32,6 +32,11 @@ class ContentTables:
             each for place in self._truth.kept_in for each in self._in(*place, sources)
         )
 
+    def having_owner(self, things: Sequence[KeyValue]) -> frozenset[KeyValue]:
+        """Those that a user owns. Raises `reconcilers.words.errors.Refused` as above."""
+        users = self._truth.users
+        return frozenset() if users is None else frozenset(self._in(users.table, users.key, things))
+
     def _in(self, table: str, key: str, sources: Sequence[KeyValue]) -> Iterator[KeyValue]:
         serial = {"consistency_level": levels_of(self._settings).serial}
         options = serial if self._truth.owner and table == self._truth.owner.table else {}

@@ -22,6 +22,7 @@ SCHEMA: Schema = {
         "messageid": "text",
         "attachmentid": "text",
     },
+    "attachmentowners": {"id": "uuid", "owner": "text"},
     "attachmentv2": {
         "idasuuid": "uuid",
         "id": "text",

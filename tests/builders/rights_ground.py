@@ -36,6 +36,8 @@ class Ground:
     family: Family = RIGHTS
     existing: set[KeyValue] | None = None
     """The sources that have content or an owner; None: all."""
+    owned: set[KeyValue] = field(default_factory=set)
+    """The slots that a user owns, by their only part."""
 
     def __post_init__(self) -> None:
         self.kept = self.lineage if self.family.remembered else NoLineage()
@@ -63,6 +65,9 @@ class Ground:
 
     def having_content(self, sources: Sequence[KeyValue]) -> set[KeyValue]:
         return set(sources) if self.existing is None else self.existing & set(sources)
+
+    def having_owner(self, things: Sequence[KeyValue]) -> set[KeyValue]:
+        return self.owned & set(things)
 
     def converge(self, *wakes: Wake) -> None:
         """Look, confirm and write until no key is published any more."""

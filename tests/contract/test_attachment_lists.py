@@ -145,6 +145,16 @@ def test_a_message_exists_while_it_has_content_or_a_place(lists: Lists) -> None:
     assert contents.having_content([places, old, new, gone]) == {places, old, new}
 
 
+def test_an_upload_belongs_to_its_user(lists: Lists) -> None:
+    upload, other = uuid.uuid4(), uuid.uuid4()
+    lists.session.execute(
+        f"INSERT INTO {lists.keyspace}.attachmentowners (id, owner) VALUES ({upload}, 'ana')"
+    )
+    family = bind(ATTACHMENT, schema_of(lists.ours, lists.keyspace))
+    contents = ContentTables(lists.ours, lists.settings, family.truth)
+    assert contents.having_owner([upload, other]) == {upload}
+
+
 def test_a_table_without_the_newest_references_is_not_used(
     cassandra: Session, fresh_keyspace: str, stack: Endpoints
 ) -> None:

@@ -49,6 +49,9 @@ class Life(Past):
         run.confirmer = asking(self)
         return run
 
+    def having_owner(self, _things: Sequence[KeyValue]) -> Collection[KeyValue]:
+        return ()
+
     def having_content(self, sources: Sequence[KeyValue]) -> Collection[KeyValue]:
         """Messages whose content James has not deleted."""
         return {each for each in sources if each not in self.without_content}

@@ -46,6 +46,9 @@ class JamesContent:
     not_deleted_yet: set[KeyValue] = field(default_factory=set)
     refused: bool = False
 
+    def having_owner(self, _things: Sequence[KeyValue]) -> Collection[KeyValue]:
+        return ()
+
     def having_content(self, sources: Sequence[KeyValue]) -> Collection[KeyValue]:
         if self.refused:
             raise Refused("no SELECT permission on messagev2")

@@ -14,6 +14,5 @@ ATTACHMENT_REFERENCE = Family(
     ),
     wakes_on=("messagev3", "messagev2", "attachmentmessageid"),
     projections=(ATTACHMENT_REFERENCES,),
-    reads=("imapuidtable",),
     remembered=False,
 )

@@ -15,7 +15,7 @@ from reconcilers.declared.family import bind
 from reconcilers.declared.raw import raw_shape
 from reconcilers.declared.writes import SetCells
 from reconcilers.rows.finding import Action
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured, Refused
 from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
 from tests.builders.attachments import (
     ATTACHMENTS,
@@ -101,6 +101,43 @@ def test_a_row_that_its_message_does_not_name_is_reported_after_two_looks(
 
 def test_a_row_without_a_message_is_reported() -> None:
     scene = ground(rows={PLACE: attachment(message=None)})
+    told = f"{NAMED} names no message, and attachmentowners names no owner"
+    assert reported(scene, suspect(Kind.EXTRA_ROW)) == (Kind.UNRESOLVED, told)
+
+
+def test_an_upload_that_a_user_owns_is_right() -> None:
+    scene = ground(rows={PLACE: attachment(message=None)})
+    scene.owned.add(PLACE.group)
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.NOTHING
+    assert scene.tables.applied == []
+    assert list(scene.journal.open_findings(ATTACHMENTS)) == []
+
+
+def test_an_upload_whose_owner_cannot_be_read_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = ground(rows={PLACE: attachment(message=None)})
+
+    def refuse(_scene: Ground, _things: object) -> set[KeyValue]:
+        raise Refused("no SELECT on attachmentowners")
+
+    monkeypatch.setattr(Ground, "having_owner", refuse)
+    assert reported(scene, suspect(Kind.EXTRA_ROW))[0] is Kind.UNRESOLVED
+
+
+def test_an_attachment_of_a_message_needs_its_message_whoever_owns_it() -> None:
+    scene = ground(rows={PLACE: attachment()})
+    scene.owned.add(PLACE.group)
+    assert reported(scene, suspect(Kind.EXTRA_ROW))[0] is Kind.LEFT_OVER
+
+
+def test_without_a_table_of_owners_no_owner_is_asked_for() -> None:
+    newer = bind(ATTACHMENT, {each: SCHEMA[each] for each in SCHEMA if each != "attachmentowners"})
+    assert newer.truth.users is None
+    scene = ground(rows={PLACE: attachment(message=None)})
+    scene.family = newer
+    scene.owned.add(PLACE.group)
     told = f"{NAMED} names no message"
     assert reported(scene, suspect(Kind.EXTRA_ROW)) == (Kind.UNRESOLVED, told)
 

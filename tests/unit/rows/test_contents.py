@@ -90,6 +90,9 @@ class Asked:
             raise self.fails
         return self.kept & set(sources)
 
+    def having_owner(self, things: Sequence[KeyValue]) -> Collection[KeyValue]:
+        raise AssertionError(f"no user owns {things}")
+
     def settle(self, one: Seen, verdict: Verdict = AMBIGUOUS) -> Verdict:
         return Contents(WITH_CONTENT, self, self, DELAY).settle(PROJECTION, one, verdict)
 

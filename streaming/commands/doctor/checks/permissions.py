@@ -58,8 +58,7 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
         repaired = (*family.projections, *tallies_in(family, schema))
         read = (*family.truth.tables, *family.reads, *(each.table for each in repaired))
         if family.projections:
-            owner = family.truth.owner
-            read += (*contents_in(family.truth, schema), *((owner.table,) if owner else ()))
+            read += (*contents_in(family.truth, schema), *family.truth.owners)
         rights |= {Right("SELECT", james, table) for table in read}
         rights |= {Right("MODIFY", james, each.table) for each in repaired}
     tallies = (each for family in settings.families() for each in family.tallies)
