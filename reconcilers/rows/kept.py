@@ -17,7 +17,7 @@ def report_of_kept(
 ) -> Report | None:
     """The report of a difference that no write of ours can repair, None for the others.
 
-    A row that names no source may be a user's (`asks_for_owner`).
+    A row that names no source may be a user's (`asks_for_user`).
     """
     if not projection.keeps:
         return None
@@ -41,7 +41,16 @@ def report_of_kept(
             return None
 
 
-def asks_for_owner(family: Family, seen: Seen, verdict: Verdict) -> bool:
+def asks_for_user(family: Family, seen: Seen, verdict: Verdict) -> bool:
     """Whether a row that names no source is right if a user owns it, such as an upload."""
     unnamed = isinstance(verdict, Report) and verdict.kind is Kind.UNRESOLVED
     return unnamed and not seen.consulted and family.truth.users is not None
+
+
+def asks_for_owner(family: Family, verdict: Verdict) -> bool:
+    """Whether missing content matters only if a source still exists.
+
+    James deletes the attachments of a message that has no place any more before its content.
+    """
+    missing = isinstance(verdict, Report) and verdict.kind is Kind.MISSING_CONTENT
+    return missing and family.truth.owner is not None

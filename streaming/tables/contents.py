@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cassandra.cluster import Session
 
-from reconcilers.declared.truth import TruthTable
+from reconcilers.declared.truth import Owner, TruthTable
 from reconcilers.words.model import KeyValue
 from streaming.settings import CassandraSettings
 from streaming.tables.session import levels_of
@@ -32,10 +32,16 @@ class ContentTables:
             each for place in self._truth.kept_in for each in self._in(*place, sources)
         )
 
-    def having_owner(self, things: Sequence[KeyValue]) -> frozenset[KeyValue]:
+    def having_owner(self, sources: Sequence[KeyValue]) -> frozenset[KeyValue]:
+        """Those with a row of their owner. Raises `reconcilers.words.errors.Refused` as above."""
+        return self._owned(self._truth.owner, sources)
+
+    def having_user(self, things: Sequence[KeyValue]) -> frozenset[KeyValue]:
         """Those that a user owns. Raises `reconcilers.words.errors.Refused` as above."""
-        users = self._truth.users
-        return frozenset() if users is None else frozenset(self._in(users.table, users.key, things))
+        return self._owned(self._truth.users, things)
+
+    def _owned(self, by: Owner | None, things: Sequence[KeyValue]) -> frozenset[KeyValue]:
+        return frozenset() if by is None else frozenset(self._in(by.table, by.key, things))
 
     def _in(self, table: str, key: str, sources: Sequence[KeyValue]) -> Iterator[KeyValue]:
         serial = {"consistency_level": levels_of(self._settings).serial}

@@ -66,7 +66,9 @@ class Ground:
     def having_content(self, sources: Sequence[KeyValue]) -> set[KeyValue]:
         return set(sources) if self.existing is None else self.existing & set(sources)
 
-    def having_owner(self, things: Sequence[KeyValue]) -> set[KeyValue]:
+    having_owner = having_content
+
+    def having_user(self, things: Sequence[KeyValue]) -> set[KeyValue]:
         return self.owned & set(things)
 
     def converge(self, *wakes: Wake) -> None:

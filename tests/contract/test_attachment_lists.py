@@ -143,6 +143,7 @@ def test_a_message_exists_while_it_has_content_or_a_place(lists: Lists) -> None:
     lists.write("messagev3", new, "[]")
     contents = ContentTables(lists.ours, lists.settings, lists.family.truth)
     assert contents.having_content([places, old, new, gone]) == {places, old, new}
+    assert contents.having_owner([places, old, new, gone]) == {places}
 
 
 def test_an_upload_belongs_to_its_user(lists: Lists) -> None:
@@ -152,7 +153,7 @@ def test_an_upload_belongs_to_its_user(lists: Lists) -> None:
     )
     family = bind(ATTACHMENT, schema_of(lists.ours, lists.keyspace))
     contents = ContentTables(lists.ours, lists.settings, family.truth)
-    assert contents.having_owner([upload, other]) == {upload}
+    assert contents.having_user([upload, other]) == {upload}
 
 
 def test_a_table_without_the_newest_references_is_not_used(

@@ -49,8 +49,10 @@ class Life(Past):
         run.confirmer = asking(self)
         return run
 
-    def having_owner(self, _things: Sequence[KeyValue]) -> Collection[KeyValue]:
+    def having_owner(self, _sources: Sequence[KeyValue]) -> Collection[KeyValue]:
         return ()
+
+    having_user = having_owner
 
     def having_content(self, sources: Sequence[KeyValue]) -> Collection[KeyValue]:
         """Messages whose content James has not deleted."""

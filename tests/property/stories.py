@@ -46,8 +46,10 @@ class JamesContent:
     not_deleted_yet: set[KeyValue] = field(default_factory=set)
     refused: bool = False
 
-    def having_owner(self, _things: Sequence[KeyValue]) -> Collection[KeyValue]:
+    def having_owner(self, _sources: Sequence[KeyValue]) -> Collection[KeyValue]:
         return ()
+
+    having_user = having_owner
 
     def having_content(self, sources: Sequence[KeyValue]) -> Collection[KeyValue]:
         if self.refused:

@@ -84,6 +84,27 @@ def test_a_partial_row_is_reported() -> None:
     assert reported(scene, one) == (Kind.MISSING_CONTENT, told)
 
 
+def test_an_attachment_of_a_message_without_a_place_is_not_missed() -> None:
+    """James has deleted it, and will delete the content of the message."""
+    scene = ground({MESSAGE: content(PDF)})
+    scene.existing = {OTHER}
+    (outcome,) = scene.settle(suspect(Kind.MISSING_ROW, MESSAGE))
+    assert outcome.action is Action.NOTHING
+    assert list(scene.journal.open_findings(ATTACHMENTS)) == []
+
+
+def test_a_message_whose_place_cannot_be_read_is_taken_to_have_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = ground({MESSAGE: content(PDF)})
+
+    def refuse(_scene: Ground, _sources: object) -> set[KeyValue]:
+        raise Refused("no SELECT on imapuidtable")
+
+    monkeypatch.setattr(Ground, "having_owner", refuse)
+    assert reported(scene, suspect(Kind.MISSING_ROW, MESSAGE))[0] is Kind.MISSING_CONTENT
+
+
 @pytest.mark.parametrize("stored", [{}, {MESSAGE: content(PNG)}])
 def test_a_row_that_its_message_does_not_name_is_reported_after_two_looks(
     stored: Mapping[KeyValue, Row],
@@ -122,7 +143,7 @@ def test_an_upload_whose_owner_cannot_be_read_is_reported(
     def refuse(_scene: Ground, _things: object) -> set[KeyValue]:
         raise Refused("no SELECT on attachmentowners")
 
-    monkeypatch.setattr(Ground, "having_owner", refuse)
+    monkeypatch.setattr(Ground, "having_user", refuse)
     assert reported(scene, suspect(Kind.EXTRA_ROW))[0] is Kind.UNRESOLVED
 
 

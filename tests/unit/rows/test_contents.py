@@ -91,7 +91,9 @@ class Asked:
         return self.kept & set(sources)
 
     def having_owner(self, things: Sequence[KeyValue]) -> Collection[KeyValue]:
-        raise AssertionError(f"no user owns {things}")
+        raise AssertionError(f"nobody asks for the owner of {things}")
+
+    having_user = having_owner
 
     def settle(self, one: Seen, verdict: Verdict = AMBIGUOUS) -> Verdict:
         return Contents(WITH_CONTENT, self, self, DELAY).settle(PROJECTION, one, verdict)
