@@ -14,5 +14,6 @@ ATTACHMENT = Family(
     key=(KeyColumn("idasuuid", "uuid", "attachment"),),
     wakes_on=("messagev3", "messagev2", "attachmentv2"),
     projections=(ATTACHMENTS,),
+    suffix="_attachments",
     remembered=False,
 )

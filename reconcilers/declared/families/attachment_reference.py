@@ -14,5 +14,6 @@ ATTACHMENT_REFERENCE = Family(
     ),
     wakes_on=("messagev3", "messagev2", "attachmentmessageid"),
     projections=(ATTACHMENT_REFERENCES,),
+    suffix="_references",
     remembered=False,
 )
