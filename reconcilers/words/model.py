@@ -21,9 +21,23 @@ SECOND: Micros = 1_000_000
 Value = None | bool | int | str | UUID | Millis | frozenset[str]
 
 NEVER_WRITTEN = frozenset(
-    {"imapuidtable", "acl", "eventstore", "messagecounter", "modseq", "messagev2", "messagev3"}
+    {
+        "imapuidtable",
+        "acl",
+        "eventstore",
+        "mailbox",
+        "mailboxpathv3",
+        "messagecounter",
+        "modseq",
+        "messagev2",
+        "messagev3",
+    }
 )
-"""Tables that our writes may never name (promise 1): truths and James's allocators."""
+"""Tables that our writes may never name (promise 1): truths and James's allocators.
+
+`mailbox` and `mailboxpathv3` have writes of their own, `reconcilers.mailboxes.plan`, which are sent
+offline only.
+"""
 
 
 KeyValue = UUID | int | str

@@ -1,0 +1,217 @@
+"""What an offline fix writes for a conflict, by the side that is right. Pure.
+
+The right side is never written. Under `RightSide.PATH` each row of `mailbox` follows the one path
+that is registered for its id. Under `RightSide.MAILBOX` each row of `mailboxpathv3` follows the one
+mailbox that names its path. What a row becomes depends on the right side alone, so a fix that is
+killed and started again ends in the same state. A registration is added before another is deleted.
+
+Left alone: two ids that compete for a path (an operator merges them), an id with two paths under
+`RightSide.PATH`, and a removal whose mailbox still lists messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+from uuid import UUID
+
+from reconcilers.mailboxes.conflicts import Conflict
+from reconcilers.mailboxes.rows import MAILBOX, PATHS, MailboxPath
+
+Known = TypeVar("Known")
+
+
+class RightSide(StrEnum):
+    """The side that is right where the tables differ: a setting."""
+
+    PATH = "path"
+    MAILBOX = "mailbox"
+    NONE = "none"
+
+    @property
+    def table(self) -> str:
+        """The table that is right, which a fix never writes; empty without one."""
+        return {RightSide.PATH: PATHS, RightSide.MAILBOX: MAILBOX, RightSide.NONE: ""}[self]
+
+
+class Left(StrEnum):
+    """Why a fix leaves a conflict, or a part of it."""
+
+    NO_SIDE = "no_side_is_right"
+    MERGE = "needs_a_merge"
+    TWO_PATHS = "two_paths_are_registered"
+    TWO_CLAIMS = "two_mailboxes_name_the_path"
+    HAS_MESSAGES = "has_messages"
+    INCOMPLETE = "incomplete_row"
+
+
+@dataclass(frozen=True, slots=True)
+class AddPath:
+    """Register a mailbox at a path that is free."""
+
+    path: MailboxPath
+    id: UUID
+    uidvalidity: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetPathId:
+    """Register another mailbox at a path, if it still names the one that was ``seen``."""
+
+    path: MailboxPath
+    seen: UUID
+    id: UUID
+    uidvalidity: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePath:
+    """Delete a registration, if it still names the id that was ``seen``."""
+
+    path: MailboxPath
+    seen: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class AddMailbox:
+    """Add the row of an id that has none."""
+
+    id: UUID
+    path: MailboxPath
+    uidvalidity: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetMailboxPath:
+    """Change the path of a mailbox, if it still names the one that was ``seen``."""
+
+    id: UUID
+    seen: MailboxPath
+    path: MailboxPath
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMailbox:
+    """Delete the row of a mailbox, if it still names the path that was ``seen``."""
+
+    id: UUID
+    seen: MailboxPath
+
+
+MailboxWrite = AddPath | SetPathId | DeletePath | AddMailbox | SetMailboxPath | DeleteMailbox
+"""One write of a fix. Only `plan` builds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """The writes for a conflict in their order, and why the rest of it is left alone."""
+
+    writes: tuple[MailboxWrite, ...] = ()
+    left: tuple[Left, ...] = ()
+
+
+def removable(conflict: Conflict) -> frozenset[UUID]:
+    """The ids of which it must be known whether they list messages: each has a row on one side."""
+    return conflict.ids - (conflict.by_id.keys() & conflict.registered.keys())
+
+
+def plan(conflict: Conflict, right: RightSide, with_messages: Set[UUID]) -> Fix:
+    """The writes that make the other side follow the right one.
+
+    ``with_messages``: the ids of `removable` that list messages.
+    """
+    if conflict.incomplete:
+        return Fix(left=(Left.INCOMPLETE,))
+    if right is RightSide.NONE:
+        return Fix(left=(Left.MERGE if conflict.merges else Left.NO_SIDE,))
+    follow = _follow_paths if right is RightSide.PATH else _follow_mailboxes
+    found = list(follow(conflict, with_messages))
+    writes = [each for each in found if not isinstance(each, Left)]
+    writes.sort(key=lambda each: isinstance(each, DeletePath | DeleteMailbox))
+    left = dict.fromkeys(each for each in found if isinstance(each, Left))
+    return Fix(tuple(writes), tuple(left))
+
+
+def _follow_paths(conflict: Conflict, with_messages: Set[UUID]) -> Iterator[MailboxWrite | Left]:
+    for id_ in sorted(conflict.ids):
+        paths, row = conflict.registered.get(id_, []), conflict.by_id.get(id_)
+        if len(paths) > 1:
+            yield Left.TWO_PATHS
+        elif not paths:
+            assert row is not None, "an id has a row on one side"
+            yield _unregistered(conflict, id_, with_messages)
+        elif row is None:
+            (path,) = paths
+            yield AddMailbox(id_, path, _known(conflict.by_path[path].uidvalidity))
+        elif row.path not in paths:
+            yield SetMailboxPath(id_, _known(row.path), paths[0])
+
+
+def _unregistered(conflict: Conflict, id_: UUID, with_messages: Set[UUID]) -> MailboxWrite | Left:
+    """What happens to a mailbox that no path names, if the paths are right."""
+    path = _known(conflict.by_id[id_].path)
+    if path in conflict.by_path or len(conflict.claims[path]) > 1:
+        return Left.MERGE
+    return Left.HAS_MESSAGES if id_ in with_messages else DeleteMailbox(id_, path)
+
+
+def _follow_mailboxes(
+    conflict: Conflict, with_messages: Set[UUID]
+) -> Iterator[MailboxWrite | Left]:
+    blocked = _blocked(conflict)
+    for path in sorted(conflict.places):
+        row, ids = conflict.by_path.get(path), conflict.claims.get(path, [])
+        if path in blocked:
+            yield blocked[path]
+        elif not ids:
+            assert row is not None, "a path has a row on one side"
+            yield _unclaimed(conflict, path, _known(row.id), with_messages)
+        elif row is None:
+            yield AddPath(path, ids[0], _known(conflict.by_id[ids[0]].uidvalidity))
+        elif row.id != ids[0]:
+            uidvalidity = _known(conflict.by_id[ids[0]].uidvalidity)
+            yield SetPathId(path, _known(row.id), ids[0], uidvalidity)
+
+
+def _unclaimed(
+    conflict: Conflict, path: MailboxPath, id_: UUID, with_messages: Set[UUID]
+) -> MailboxWrite | Left:
+    """What happens to a path that no mailbox names, if the mailboxes are right."""
+    orphan = id_ not in conflict.by_id
+    return Left.HAS_MESSAGES if orphan and id_ in with_messages else DeletePath(path, id_)
+
+
+def _blocked(conflict: Conflict) -> dict[MailboxPath, Left]:
+    """The paths whose rows must stay, with the reasons, if the mailboxes are right.
+
+    Ids compete for the path, or the registered mailbox would have no path then: the one that it
+    names is blocked itself.
+    """
+    blocked = dict[MailboxPath, Left]()
+    for path, ids in conflict.claims.items():
+        row = conflict.by_path.get(path)
+        if len(ids) > 1 and not conflict.merges:
+            blocked[path] = Left.TWO_CLAIMS
+        elif len(ids) > 1 or (row is not None and row.id not in conflict.by_id):
+            blocked[path] = Left.MERGE
+    while more := {
+        row.path: blocked[own]
+        for row in conflict.paths
+        if row.path not in blocked and (own := _named_by(conflict, row.id)) in blocked
+    }:
+        blocked |= more
+    return blocked
+
+
+def _named_by(conflict: Conflict, id_: UUID | None) -> MailboxPath | None:
+    """The path that a mailbox names, None without a row."""
+    row = None if id_ is None else conflict.by_id.get(id_)
+    return None if row is None else row.path
+
+
+def _known(cell: Known | None) -> Known:
+    """A cell of a row that is complete."""
+    assert cell is not None, "an incomplete row is left alone"
+    return cell

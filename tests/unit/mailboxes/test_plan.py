@@ -1,0 +1,215 @@
+"""What an offline fix writes, by the kind of conflict and by the side that is right."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reconcilers.mailboxes.conflicts import Conflict, conflicts
+from reconcilers.mailboxes.plan import (
+    AddMailbox,
+    AddPath,
+    DeleteMailbox,
+    DeletePath,
+    Fix,
+    Left,
+    MailboxWrite,
+    RightSide,
+    SetMailboxPath,
+    SetPathId,
+    plan,
+    removable,
+)
+from reconcilers.mailboxes.rows import MailboxPath, MailboxRow, PathRow
+from tests.builders.mailboxes import A, B, C, P, Q, R, Row, look, mailbox, path
+
+NOTHING = frozenset[UUID]()
+EVERYTHING = frozenset({A, B, C})
+FIXES: dict[str, tuple[list[Row], list[MailboxWrite | Left], list[MailboxWrite | Left]]] = {
+    "orphan path": ([path(P, A)], [AddMailbox(A, P, 101)], [DeletePath(P, A)]),
+    "missing path": ([mailbox(A, P)], [DeleteMailbox(A, P)], [AddPath(P, A, 1)]),
+    "path mismatch": (
+        [mailbox(A, P), path(Q, A)],
+        [SetMailboxPath(A, P, Q)],
+        [AddPath(P, A, 1), DeletePath(Q, A)],
+    ),
+    "two paths": (
+        [mailbox(A, P), path(P, A), path(Q, A)],
+        [Left.TWO_PATHS],
+        [DeletePath(Q, A)],
+    ),
+    "swapped": (
+        [mailbox(A, Q), mailbox(B, P), path(P, A), path(Q, B)],
+        [SetMailboxPath(A, Q, P), SetMailboxPath(B, P, Q)],
+        [SetPathId(P, A, B, 2), SetPathId(Q, B, A, 1)],
+    ),
+    "id mismatch": (
+        [mailbox(B, P), path(P, A)],
+        [AddMailbox(A, P, 101), Left.MERGE],
+        [Left.MERGE],
+    ),
+    "two ids": (
+        [mailbox(A, P), mailbox(B, P), path(P, A)],
+        [Left.MERGE],
+        [Left.MERGE],
+    ),
+    "two ids of a free path": ([mailbox(A, P), mailbox(B, P)], [Left.MERGE], [Left.MERGE]),
+    "two ids, both registered": (
+        [mailbox(A, P), mailbox(B, P), path(P, A), path(Q, B)],
+        [SetMailboxPath(B, P, Q)],
+        [Left.TWO_CLAIMS],
+    ),
+    "incomplete": ([mailbox(A, None), path(P, A)], [Left.INCOMPLETE], [Left.INCOMPLETE]),
+}
+
+
+def only(rows: Sequence[Row]) -> Conflict:
+    (found,) = conflicts(look(rows))
+    return found
+
+
+def told(made: Fix) -> list[MailboxWrite | Left]:
+    return [*made.writes, *made.left]
+
+
+@pytest.mark.parametrize("name", FIXES)
+def test_the_other_side_follows_the_right_one(name: str) -> None:
+    rows, by_path, by_mailbox = FIXES[name]
+    assert told(plan(only(rows), RightSide.PATH, NOTHING)) == by_path
+    assert told(plan(only(rows), RightSide.MAILBOX, NOTHING)) == by_mailbox
+
+
+@pytest.mark.parametrize("name", FIXES)
+def test_without_a_right_side_nothing_is_written(name: str) -> None:
+    made = plan(only(FIXES[name][0]), RightSide.NONE, NOTHING)
+    assert made.writes == ()
+    assert len(made.left) == 1
+
+
+def test_no_row_of_a_mailbox_with_messages_is_removed() -> None:
+    orphan, unregistered = only([path(P, A)]), only([mailbox(A, P)])
+    assert removable(orphan) == removable(unregistered) == {A}
+    assert plan(orphan, RightSide.MAILBOX, {A}) == Fix(left=(Left.HAS_MESSAGES,))
+    assert plan(unregistered, RightSide.PATH, {A}) == Fix(left=(Left.HAS_MESSAGES,))
+
+
+def test_a_mailbox_with_both_rows_need_not_be_asked_for_messages() -> None:
+    assert removable(only([mailbox(A, P), path(Q, A)])) == NOTHING
+
+
+# --- Random rows: the right side, the limits, and a fix that is killed ---------------------------
+
+IDS, PLACES = st.sampled_from((A, B, C)), st.sampled_from((P, Q, R))
+MAILBOXES = st.dictionaries(IDS, PLACES, max_size=3)
+PATHS = st.dictionaries(PLACES, IDS, max_size=3)
+RIGHTS = st.sampled_from((RightSide.PATH, RightSide.MAILBOX))
+WITH_MESSAGES = st.frozensets(IDS)
+Tables = tuple[dict[UUID, MailboxPath], dict[MailboxPath, UUID]]
+
+
+def found_in(tables: Tables) -> list[Conflict]:
+    rows: list[MailboxRow | PathRow] = [mailbox(*each) for each in tables[0].items()]
+    return conflicts(look(rows + [path(*each) for each in tables[1].items()]))
+
+
+def write(tables: Tables, sent: MailboxWrite) -> None:
+    """As the tables do; the row is what the write has seen."""
+    mailboxes, paths = tables
+    match sent:
+        case AddPath(at, id_):
+            assert at not in paths
+            paths[at] = id_
+        case SetPathId(at, seen, id_):
+            assert paths[at] == seen
+            paths[at] = id_
+        case DeletePath(at, seen):
+            assert paths.pop(at) == seen
+        case AddMailbox(id_, at):
+            assert id_ not in mailboxes
+            mailboxes[id_] = at
+        case SetMailboxPath(id_, before, at):
+            assert mailboxes[id_] == before
+            mailboxes[id_] = at
+        case DeleteMailbox(id_, before):
+            assert mailboxes.pop(id_) == before
+
+
+def writes_of(
+    tables: Tables, right: RightSide, with_messages: frozenset[UUID]
+) -> list[MailboxWrite]:
+    return [sent for each in found_in(tables) for sent in plan(each, right, with_messages).writes]
+
+
+def fixed(tables: Tables, right: RightSide, with_messages: frozenset[UUID]) -> Tables:
+    """The end of fixes that are repeated until nothing is left to write."""
+    for _ in range(10):
+        writes = writes_of(tables, right, with_messages)
+        if not writes:
+            return tables
+        for each in writes:
+            write(tables, each)
+    raise AssertionError("it does not end")
+
+
+@given(MAILBOXES, PATHS, RIGHTS, WITH_MESSAGES, st.integers(0, 6))
+def test_a_fix_that_is_killed_and_repeated_ends_in_the_same_state(
+    mailboxes: dict[UUID, MailboxPath],
+    paths: dict[MailboxPath, UUID],
+    right: RightSide,
+    with_messages: frozenset[UUID],
+    killed_after: int,
+) -> None:
+    killed: Tables = (dict(mailboxes), dict(paths))
+    for each in writes_of(killed, right, with_messages)[:killed_after]:
+        write(killed, each)
+    whole = fixed((dict(mailboxes), dict(paths)), right, with_messages)
+    assert fixed(killed, right, with_messages) == whole
+    (same, other) = (1, 0) if right is RightSide.PATH else (0, 1)
+    assert whole[same] == (mailboxes, paths)[same], "the right side was written"
+    assert other != same
+
+
+@given(MAILBOXES, PATHS, RIGHTS, WITH_MESSAGES)
+@example({A: P, B: R, C: R}, {P: B}, RightSide.MAILBOX, frozenset())
+@example({A: R, C: R, B: P}, {Q: B, P: A}, RightSide.MAILBOX, frozenset())
+def test_no_mailbox_loses_its_last_row_while_it_has_messages(
+    mailboxes: dict[UUID, MailboxPath],
+    paths: dict[MailboxPath, UUID],
+    right: RightSide,
+    with_messages: frozenset[UUID],
+) -> None:
+    tables: Tables = (dict(mailboxes), dict(paths))
+    reachable = {*paths.values()} & {*mailboxes}
+    for each in writes_of(tables, right, with_messages):
+        write(tables, each)
+        known = {*tables[0], *tables[1].values()}
+        assert with_messages & {*mailboxes, *paths.values()} <= known
+    assert reachable <= {*tables[1].values()} & {*tables[0]}
+
+
+@given(MAILBOXES, PATHS, RIGHTS, WITH_MESSAGES)
+def test_what_is_left_after_a_fix_has_a_reason(
+    mailboxes: dict[UUID, MailboxPath],
+    paths: dict[MailboxPath, UUID],
+    right: RightSide,
+    with_messages: frozenset[UUID],
+) -> None:
+    after = fixed((dict(mailboxes), dict(paths)), right, with_messages)
+    for each in found_in(after):
+        assert plan(each, right, with_messages).left
+
+
+@given(MAILBOXES, PATHS, RIGHTS, WITH_MESSAGES)
+def test_two_ids_that_compete_for_a_path_are_never_decided(
+    mailboxes: dict[UUID, MailboxPath],
+    paths: dict[MailboxPath, UUID],
+    right: RightSide,
+    with_messages: frozenset[UUID],
+) -> None:
+    for each in found_in((mailboxes, paths)):
+        origins = {merge.origin for merge in each.merges}
+        for sent in plan(each, right, with_messages).writes:
+            assert not isinstance(sent, DeleteMailbox | SetMailboxPath) or sent.id not in origins
+            assert not isinstance(sent, SetPathId | AddPath) or sent.id not in origins
