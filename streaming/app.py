@@ -43,6 +43,10 @@ COMMANDS = {
         "person.findings",
         "list, export, retry, accept and undo what was found and repaired",
     ),
+    "mailboxes": (
+        "mailboxes.command",
+        "conflicts between the tables mailbox and mailboxpathv3; --fix while James is offline",
+    ),
     "lwt-report": (
         "lwt.report",
         "what lightweight transactions cost, by table, over an interval",

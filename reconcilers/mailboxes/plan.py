@@ -48,7 +48,23 @@ class Left(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AddPath:
+class _ToPaths:
+    @property
+    def table(self) -> str:
+        """The table that it writes."""
+        return PATHS
+
+
+@dataclass(frozen=True, slots=True)
+class _ToMailbox:
+    @property
+    def table(self) -> str:
+        """The table that it writes."""
+        return MAILBOX
+
+
+@dataclass(frozen=True, slots=True)
+class AddPath(_ToPaths):
     """Register a mailbox at a path that is free."""
 
     path: MailboxPath
@@ -57,7 +73,7 @@ class AddPath:
 
 
 @dataclass(frozen=True, slots=True)
-class SetPathId:
+class SetPathId(_ToPaths):
     """Register another mailbox at a path, if it still names the one that was ``seen``."""
 
     path: MailboxPath
@@ -67,7 +83,7 @@ class SetPathId:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletePath:
+class DeletePath(_ToPaths):
     """Delete a registration, if it still names the id that was ``seen``."""
 
     path: MailboxPath
@@ -75,7 +91,7 @@ class DeletePath:
 
 
 @dataclass(frozen=True, slots=True)
-class AddMailbox:
+class AddMailbox(_ToMailbox):
     """Add the row of an id that has none."""
 
     id: UUID
@@ -84,7 +100,7 @@ class AddMailbox:
 
 
 @dataclass(frozen=True, slots=True)
-class SetMailboxPath:
+class SetMailboxPath(_ToMailbox):
     """Change the path of a mailbox, if it still names the one that was ``seen``."""
 
     id: UUID
@@ -93,7 +109,7 @@ class SetMailboxPath:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteMailbox:
+class DeleteMailbox(_ToMailbox):
     """Delete the row of a mailbox, if it still names the path that was ``seen``."""
 
     id: UUID
@@ -129,7 +145,7 @@ def plan(conflict: Conflict, right: RightSide, with_messages: Set[UUID]) -> Fix:
     follow = _follow_paths if right is RightSide.PATH else _follow_mailboxes
     found = list(follow(conflict, with_messages))
     writes = [each for each in found if not isinstance(each, Left)]
-    writes.sort(key=lambda each: isinstance(each, DeletePath | DeleteMailbox))
+    writes.sort(key=lambda each: isinstance(each, DeletePath | DeleteMailbox))  # deletes last
     left = dict.fromkeys(each for each in found if isinstance(each, Left))
     return Fix(tuple(writes), tuple(left))
 

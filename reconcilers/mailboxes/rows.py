@@ -56,6 +56,13 @@ class Sides:
     mailboxes: Mapping[UUID, MailboxRow | None]
     paths: Mapping[MailboxPath, PathRow | None]
 
+    def named(self) -> tuple[frozenset[UUID], frozenset[MailboxPath]]:
+        """The keys that were read, and those that the rows name."""
+        ids = {row.id for row in self.paths.values() if row is not None and row.id is not None}
+        rows = (row for row in self.mailboxes.values() if row is not None)
+        paths = {row.path for row in rows if row.path is not None}
+        return frozenset(ids | self.mailboxes.keys()), frozenset(paths | self.paths.keys())
+
 
 class Unpaired:
     """Finds the rows without a counterpart, when all of `mailbox` comes first, then all paths.

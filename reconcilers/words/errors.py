@@ -18,6 +18,7 @@
     └── Misconfigured          2  settings, arguments or tables are wrong
         ├── OtherSchema        3  another version of the product created our keyspace
         ├── EventsLost         3  changes expired in Kafka before they were examined
+        ├── NotOffline         3  a fix that needs all services offline is not safe now
         └── AlreadyRunning     3  another live stream holds the lease
 
 The split of temporary and permanent errors follows kopf.
@@ -97,6 +98,12 @@ class Misconfigured(ReconcilerError):
 
 class EventsLost(Misconfigured):
     """Records that were not read are gone: expired, or deleted with their topic or cluster."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
+
+
+class NotOffline(Misconfigured):
+    """A fix that needs all services offline may not be sent: users may be writing."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
 

@@ -19,6 +19,7 @@ from streaming.settings.servers import (
     MetricsSettings,
 )
 from streaming.settings.work import (
+    MailboxesSettings,
     RepairSettings,
     RightsSettings,
     StreamSettings,
@@ -37,6 +38,7 @@ class Settings(Section):
     rights: RightsSettings = RightsSettings()
     tally: TallySettings = TallySettings()
     sweep: SweepSettings = SweepSettings()
+    mailboxes: MailboxesSettings = MailboxesSettings()
     metrics: MetricsSettings = MetricsSettings()
     agent: AgentSettings = AgentSettings()
     canary: CanarySettings = CanarySettings()

@@ -203,6 +203,20 @@ class SweepSettings(Section):
     every_days: int = Field(0, ge=0, description="days until the next such sweep; 0: never")
 
 
+RightTable = Literal["path", "mailbox", "none"]
+"""The side that `reconcile mailboxes --fix` never writes (`reconcilers.mailboxes.plan`)."""
+
+
+class MailboxesSettings(Section):
+    """Mailbox objects: `reconcile mailboxes`."""
+
+    right: RightTable = Field(
+        "none",
+        description="side that is right where `mailbox` and `mailboxPathV3` differ: path for James"
+        " since June 2026, before that a person chooses; none: conflicts are only reported",
+    )
+
+
 def _known(names: tuple[str, ...], declared: Iterable[Projection | Tally]) -> tuple[str, ...]:
     known = list(dict.fromkeys(each.name for each in declared))
     for name in names:

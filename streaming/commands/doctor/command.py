@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from reconcilers.words.errors import Misconfigured, OtherSchema, ReconcilerError, Refused, Retryable
+from streaming.commands.arguments.logins import login_of
 from streaming.commands.doctor.checks import ON_CASSANDRA, ON_KAFKA
 from streaming.commands.doctor.checks.check import Check, KafkaContext, Level, problem
 from streaming.commands.doctor.checks.quotas import context_of
@@ -108,18 +109,12 @@ def _shown(checks: Iterable[Check]) -> list[Check]:
 
 def _admin(settings: CassandraSettings, arguments: argparse.Namespace) -> CassandraSettings | None:
     """The settings with the admin's credentials; None if none were given."""
-    name, file = arguments.admin_username, arguments.admin_password_file
-    if name is None and file is None:
-        return None
-    if name is None or file is None:
-        raise Misconfigured("--admin-username and --admin-password-file belong together")
-    if not (arguments.fix or arguments.off):
+    options = "--admin-username and --admin-password-file"
+    file = arguments.admin_password_file
+    admin = login_of(settings, arguments.admin_username, file, options)
+    if admin is not None and not (arguments.fix or arguments.off):
         raise Misconfigured("an admin's credentials are for --fix or --off")
-    try:
-        password = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as unreadable:
-        raise Misconfigured(f"cannot read the password in {file}: {unreadable}") from unreadable
-    return settings.model_copy(update={"username": name, "password": password})
+    return admin
 
 
 # --- --fix ----------------------------------------------------------------------------------------

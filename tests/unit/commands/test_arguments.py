@@ -34,6 +34,8 @@ A_DAY, THE_DAY_AFTER = "2026-01-01T00:00:00", "2026-01-02T00:00:00"
         (["findings", "--user", "bob", "--accept"], "name what to decide"),
         (["findings", "--user", "bob", "--undo", "--all", "--log"], "--log only lists"),
         (["doctor", "--admin-username", "admin"], "belong together"),
+        (["mailboxes", "--fix"], "mailboxes.right is none"),
+        (["mailboxes", "--dry-run"], "are for --fix"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else each,
 )

@@ -37,6 +37,7 @@ CODES = {
     "Misconfigured": 2,
     "OtherSchema": 3,
     "EventsLost": 3,
+    "NotOffline": 3,
     "AlreadyRunning": 3,
 }
 ENDS = """

@@ -22,8 +22,9 @@ from reconcilers.mailboxes.plan import (
     plan,
     removable,
 )
-from reconcilers.mailboxes.rows import MailboxPath, MailboxRow, PathRow
+from reconcilers.mailboxes.rows import MailboxPath
 from tests.builders.mailboxes import A, B, C, P, Q, R, Row, look, mailbox, path
+from tests.fakes.mailbox_tables import MailboxTables
 
 NOTHING = frozenset[UUID]()
 EVERYTHING = frozenset({A, B, C})
@@ -106,50 +107,38 @@ MAILBOXES = st.dictionaries(IDS, PLACES, max_size=3)
 PATHS = st.dictionaries(PLACES, IDS, max_size=3)
 RIGHTS = st.sampled_from((RightSide.PATH, RightSide.MAILBOX))
 WITH_MESSAGES = st.frozensets(IDS)
-Tables = tuple[dict[UUID, MailboxPath], dict[MailboxPath, UUID]]
 
 
-def found_in(tables: Tables) -> list[Conflict]:
-    rows: list[MailboxRow | PathRow] = [mailbox(*each) for each in tables[0].items()]
-    return conflicts(look(rows + [path(*each) for each in tables[1].items()]))
+def tables_of(mailboxes: dict[UUID, MailboxPath], paths: dict[MailboxPath, UUID]) -> MailboxTables:
+    rows: list[Row] = [mailbox(*each) for each in mailboxes.items()]
+    return MailboxTables.of([*rows, *(path(*each) for each in paths.items())])
 
 
-def write(tables: Tables, sent: MailboxWrite) -> None:
-    """As the tables do; the row is what the write has seen."""
-    mailboxes, paths = tables
-    match sent:
-        case AddPath(at, id_):
-            assert at not in paths
-            paths[at] = id_
-        case SetPathId(at, seen, id_):
-            assert paths[at] == seen
-            paths[at] = id_
-        case DeletePath(at, seen):
-            assert paths.pop(at) == seen
-        case AddMailbox(id_, at):
-            assert id_ not in mailboxes
-            mailboxes[id_] = at
-        case SetMailboxPath(id_, before, at):
-            assert mailboxes[id_] == before
-            mailboxes[id_] = at
-        case DeleteMailbox(id_, before):
-            assert mailboxes.pop(id_) == before
+def pairs(tables: MailboxTables) -> tuple[dict[UUID, object], dict[MailboxPath, object]]:
+    """The rows without what they store besides."""
+    return (
+        {row.id: row.path for row in tables.mailboxes()},
+        {row.path: row.id for row in tables.paths()},
+    )
+
+
+def found_in(tables: MailboxTables) -> list[Conflict]:
+    return conflicts(look([*tables.mailboxes(), *tables.paths()]))
 
 
 def writes_of(
-    tables: Tables, right: RightSide, with_messages: frozenset[UUID]
+    tables: MailboxTables, right: RightSide, with_messages: frozenset[UUID]
 ) -> list[MailboxWrite]:
     return [sent for each in found_in(tables) for sent in plan(each, right, with_messages).writes]
 
 
-def fixed(tables: Tables, right: RightSide, with_messages: frozenset[UUID]) -> Tables:
+def fixed(tables: MailboxTables, right: RightSide, with_messages: frozenset[UUID]) -> MailboxTables:
     """The end of fixes that are repeated until nothing is left to write."""
     for _ in range(10):
         writes = writes_of(tables, right, with_messages)
         if not writes:
             return tables
-        for each in writes:
-            write(tables, each)
+        assert all(list(map(tables.send, writes)))
     raise AssertionError("it does not end")
 
 
@@ -161,14 +150,13 @@ def test_a_fix_that_is_killed_and_repeated_ends_in_the_same_state(
     with_messages: frozenset[UUID],
     killed_after: int,
 ) -> None:
-    killed: Tables = (dict(mailboxes), dict(paths))
+    killed = tables_of(mailboxes, paths)
     for each in writes_of(killed, right, with_messages)[:killed_after]:
-        write(killed, each)
-    whole = fixed((dict(mailboxes), dict(paths)), right, with_messages)
-    assert fixed(killed, right, with_messages) == whole
-    (same, other) = (1, 0) if right is RightSide.PATH else (0, 1)
+        assert killed.send(each)
+    whole = pairs(fixed(tables_of(mailboxes, paths), right, with_messages))
+    assert pairs(fixed(killed, right, with_messages)) == whole
+    same = 1 if right is RightSide.PATH else 0
     assert whole[same] == (mailboxes, paths)[same], "the right side was written"
-    assert other != same
 
 
 @given(MAILBOXES, PATHS, RIGHTS, WITH_MESSAGES)
@@ -180,13 +168,14 @@ def test_no_mailbox_loses_its_last_row_while_it_has_messages(
     right: RightSide,
     with_messages: frozenset[UUID],
 ) -> None:
-    tables: Tables = (dict(mailboxes), dict(paths))
+    tables = tables_of(mailboxes, paths)
     reachable = {*paths.values()} & {*mailboxes}
     for each in writes_of(tables, right, with_messages):
-        write(tables, each)
-        known = {*tables[0], *tables[1].values()}
-        assert with_messages & {*mailboxes, *paths.values()} <= known
-    assert reachable <= {*tables[1].values()} & {*tables[0]}
+        assert tables.send(each)
+        by_id, by_path = pairs(tables)
+        assert with_messages & {*mailboxes, *paths.values()} <= {*by_id, *by_path.values()}
+    by_id, by_path = pairs(tables)
+    assert reachable <= {*by_path.values()} & {*by_id}
 
 
 @given(MAILBOXES, PATHS, RIGHTS, WITH_MESSAGES)
@@ -196,7 +185,7 @@ def test_what_is_left_after_a_fix_has_a_reason(
     right: RightSide,
     with_messages: frozenset[UUID],
 ) -> None:
-    after = fixed((dict(mailboxes), dict(paths)), right, with_messages)
+    after = fixed(tables_of(mailboxes, paths), right, with_messages)
     for each in found_in(after):
         assert plan(each, right, with_messages).left
 
@@ -208,7 +197,7 @@ def test_two_ids_that_compete_for_a_path_are_never_decided(
     right: RightSide,
     with_messages: frozenset[UUID],
 ) -> None:
-    for each in found_in((mailboxes, paths)):
+    for each in found_in(tables_of(mailboxes, paths)):
         origins = {merge.origin for merge in each.merges}
         for sent in plan(each, right, with_messages).writes:
             assert not isinstance(sent, DeleteMailbox | SetMailboxPath) or sent.id not in origins
