@@ -18,7 +18,7 @@ from pathlib import Path
 from checkpoints.clock import now_micros
 from reconcilers.mailboxes.conflicts import Conflict
 from reconcilers.mailboxes.plan import Fix, MailboxWrite, RightSide
-from reconcilers.words.errors import Misconfigured, NotOffline
+from reconcilers.words.errors import Misconfigured, NotOffline, Retryable
 from streaming.commands.arguments.logins import login_of
 from streaming.commands.mailboxes.compare import Compared, Comparison
 from streaming.commands.mailboxes.fix import Fixer
@@ -115,9 +115,12 @@ def only_shown(
 
 
 def refuse_traffic(settings: Settings, nodes: frozenset[str]) -> None:
-    """Raises `NotOffline` unless change capture proves that nobody writes; `Retryable`."""
-    with closing(Watcher(settings.kafka)) as watcher:
-        why = Traffic(watcher, settings, nodes).why_not_offline(now_micros())
+    """Raises `NotOffline` unless change capture proves that nobody writes."""
+    try:
+        with closing(Watcher(settings.kafka)) as watcher:
+            why = Traffic(watcher, settings, nodes).why_not_offline(now_micros())
+    except Retryable as failed:
+        why = str(failed)
     if why is not None:
         raise NotOffline(
             f"users may be writing: {why}. Nothing was fixed: stop all services of James, let"

@@ -8,6 +8,8 @@ import pytest
 
 from checkpoints.bookmarks import Offsets, Place
 from reconcilers.capture.frontier import CANARY_TABLE
+from reconcilers.words.errors import NotOffline, Unreachable
+from streaming.commands.mailboxes import command
 from streaming.commands.mailboxes.offline import MINUTE, Traffic
 from streaming.settings import Settings
 from streaming.topics import Record
@@ -100,3 +102,14 @@ def test_a_record_that_cannot_be_read_proves_nothing(value: bytes) -> None:
 
 def test_a_tombstone_of_compaction_names_no_change() -> None:
     assert why(canary(ONE), canary(TWO), Record(TOPIC, 0, 7, b"{}", None)) is None
+
+
+def test_without_kafka_a_fix_is_refused_and_the_override_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unreachable(_: object) -> None:
+        raise Unreachable("no Kafka broker answers")
+
+    monkeypatch.setattr(command, "Watcher", unreachable)
+    with pytest.raises(NotOffline, match=r"no Kafka broker answers\. .*--ignore-traffic"):
+        command.refuse_traffic(SETTINGS, frozenset({ONE}))
