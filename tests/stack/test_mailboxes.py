@@ -1,0 +1,239 @@
+"""`reconcile mailboxes` on real servers: every kind, a dry run, a fix that is killed, and users."""
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cassandra.cluster import Session
+
+from reconcilers.words.exit_codes import ExitCode
+from tests.endpoints import Endpoints
+from tests.stack.sabotage import sabotage
+from tests.stack.scenes import Answer
+from tests.stack.streams import PATIENCE, until, write_settings
+
+pytestmark = pytest.mark.stack
+
+OFFLINE = ("--fix", "--confirm", "ALL-SERVICES-ARE-OFFLINE")
+SENT = "after streaming.tables.mailbox_writer:MailboxWriter.send"
+NAMESPACE, USER = "#private", "o'neil@example.org"
+Changes = dict[str, dict[str, Any]]
+Tables = tuple[dict[UUID, str | None], dict[str, UUID]]
+"""The names of mailboxes by id, and the ids of paths by name."""
+
+
+class Boxes:
+    """A keyspace with mailbox objects of one user, written by plain CQL."""
+
+    def __init__(self, session: Session, keyspace: str) -> None:
+        self.session, self.keyspace = session, keyspace
+        self.ids = {name: uuid.uuid1() for name in "abcdefghijklm"}
+
+    def mailbox(self, id_: str, name: str) -> None:
+        self.session.execute(
+            f"INSERT INTO {self.keyspace}.mailbox (id, mailboxbase, name, uidvalidity)"
+            f" VALUES (%s, {{namespace: %s, user: %s}}, %s, 7)",
+            (self.ids[id_], NAMESPACE, USER, name),
+        )
+
+    def path(self, name: str, id_: str) -> None:
+        self.session.execute(
+            f"INSERT INTO {self.keyspace}.mailboxpathv3"
+            " (namespace, user, mailboxname, mailboxid, uidvalidity)"
+            " VALUES (%s, %s, %s, %s, 7) IF NOT EXISTS",
+            (NAMESPACE, USER, name, self.ids[id_]),
+        )
+
+    def message(self, id_: str) -> None:
+        self.session.execute(
+            f"INSERT INTO {self.keyspace}.messageidtable (mailboxid, uid, messageid)"
+            " VALUES (%s, 1, %s)",
+            (self.ids[id_], uuid.uuid1()),
+        )
+
+    def plant(self) -> None:
+        """One conflict of each kind, an orphan path whose mailbox has mail, and a right mailbox."""
+        self.mailbox("a", "INBOX")
+        self.path("INBOX", "a")
+        self.path("orphan", "b")
+        self.mailbox("c", "missing")
+        self.mailbox("d", "before")
+        self.path("after", "d")
+        self.mailbox("e", "one")
+        self.path("one", "e")
+        self.path("other", "e")
+        self.mailbox("f", "g's")
+        self.path("f's", "f")
+        self.mailbox("g", "f's")
+        self.path("g's", "g")
+        self.mailbox("h", "wanted")
+        self.path("wanted", "i")
+        self.mailbox("j", "shared")
+        self.mailbox("k", "shared")
+        self.path("shared", "j")
+        self.path("with mail", "l")
+        self.message("l")
+        self.session.execute(
+            f"UPDATE {self.keyspace}.mailbox SET uidvalidity = 7 WHERE id = %s", (self.ids["m"],)
+        )
+
+    def tables(self) -> Tables:
+        mailboxes = self.session.execute(f"SELECT id, name FROM {self.keyspace}.mailbox")
+        paths = self.session.execute(
+            f"SELECT mailboxname, mailboxid FROM {self.keyspace}.mailboxpathv3"
+        )
+        return {row[0]: row[1] for row in mailboxes}, {row[0]: row[1] for row in paths}
+
+    def expected(self, mailboxes: Mapping[str, str | None], paths: Mapping[str, str]) -> Tables:
+        by_id = {self.ids[id_]: name for id_, name in mailboxes.items()}
+        return by_id, {name: self.ids[id_] for name, id_ in paths.items()}
+
+
+KINDS = {
+    "orphan_path": 2,
+    "missing_path": 1,
+    "path_mismatch": 1,
+    "two_paths_of_one_id": 1,
+    "swapped_paths": 1,
+    "id_mismatch": 1,
+    "two_ids_of_one_path": 1,
+    "incomplete_row": 1,
+}
+UNNAMED: dict[str, str | None] = {"m": None}
+MAILBOXES = UNNAMED | {"a": "INBOX", "c": "missing", "d": "before", "e": "one", "f": "g's"}
+MAILBOXES |= {"g": "f's", "h": "wanted", "j": "shared", "k": "shared"}
+PATHS = {"INBOX": "a", "orphan": "b", "after": "d", "one": "e", "other": "e", "f's": "f"}
+PATHS |= {"g's": "g", "wanted": "i", "shared": "j", "with mail": "l"}
+BY_PATH = (
+    UNNAMED
+    | {"a": "INBOX", "b": "orphan", "d": "after", "e": "one", "f": "f's", "g": "g's"}
+    | {"h": "wanted", "i": "wanted", "j": "shared", "k": "shared", "l": "with mail"},
+    PATHS,
+)
+BY_MAILBOX = (
+    MAILBOXES,
+    {"INBOX": "a", "missing": "c", "before": "d", "one": "e", "g's": "f", "f's": "g"}
+    | {"wanted": "i", "shared": "j", "with mail": "l"},
+)
+MERGES = {"two_ids_of_one_path": "left", "incomplete_row": "left"}
+UNFIXED = {
+    "path": MERGES | {"two_paths_of_one_id": "left", "id_mismatch": "partly_fixed"},
+    "mailbox": MERGES | {"orphan_path": "left", "id_mismatch": "left"},
+}
+
+
+def settings_of(folder: Path, stack: Endpoints, keyspace: str, right: str) -> Path:
+    changes: Changes = {"mailboxes": {"right": right}, "stream": {"delay": 1, "window": 1}}
+    return write_settings(folder / "reconcile.toml", stack, keyspace, "unused", changes)
+
+
+def run(config: Path, *words: str, environment: Mapping[str, str] | None = None) -> Answer:
+    """The command in a session of its own, which a sabotage may kill as a whole."""
+    return subprocess.run(
+        [sys.executable, "-m", "streaming.app", "mailboxes", *words, "--config", str(config)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, **(environment or {})},
+        start_new_session=True,
+    )
+
+
+def objects(answer: Answer) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in answer.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(("right", "after"), [("path", BY_PATH), ("mailbox", BY_MAILBOX)])
+def test_each_kind_with_its_outcome_and_a_fix_that_is_killed(
+    stack: Endpoints,
+    cassandra: Session,
+    fresh_keyspace: str,
+    tmp_path: Path,
+    right: str,
+    after: tuple[dict[str, str | None], dict[str, str]],
+) -> None:
+    boxes = Boxes(cassandra, fresh_keyspace)
+    boxes.plant()
+    before = boxes.tables()
+    assert before == boxes.expected(MAILBOXES, PATHS)
+    config = settings_of(tmp_path, stack, fresh_keyspace, right)
+
+    reported = run(config, "--json")
+    assert reported.returncode == ExitCode.PROBLEMS, reported.stderr
+    found = [each["kind"] for each in objects(reported)]
+    assert {kind: found.count(kind) for kind in found} == KINDS
+    dry = run(config, "--fix", "--dry-run", "--json")
+    assert boxes.tables() == before
+    planned = [cql for each in objects(dry) for cql in each["writes"]]
+
+    done = tmp_path / "killed"
+    killed = run(config, *OFFLINE, "--ignore-traffic", environment=sabotage(SENT, done))
+    assert killed.returncode == -9, killed.stderr
+    between = boxes.tables()
+    assert between != before
+
+    fixed = run(config, *OFFLINE, "--ignore-traffic", "--json")
+    outcomes = objects(fixed)
+    sent = [cql for each in outcomes for cql in each["writes"]]
+    assert sent == planned[1:], "the first write was sent by the fix that was killed"
+    assert boxes.tables() == boxes.expected(*after)
+    unfixed = {each["kind"]: each["outcome"] for each in outcomes if each["outcome"] != "fixed"}
+    assert unfixed == UNFIXED[right]
+    right_side = 1 if right == "path" else 0
+    assert boxes.tables()[right_side] == before[right_side]
+
+
+@contextmanager
+def canaries(config: Path) -> Iterator[None]:
+    command = [sys.executable, "-m", "streaming.app", "canary", "--config", str(config)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def test_users_who_write_and_silent_agents_refuse_a_fix(
+    stack: Endpoints, cassandra: Session, fresh_keyspace: str, tmp_path: Path
+) -> None:
+    boxes = Boxes(cassandra, fresh_keyspace)
+    boxes.mailbox("a", "before")
+    boxes.path("after", "a")
+    own = f"reconciler_{uuid.uuid4().hex[:8]}"
+    changes: Changes = {"mailboxes": {"right": "path"}, "stream": {"delay": 1, "window": 1}}
+    unheard = changes | {"canary": {"keyspace": f"{own}_canary"}}
+    nobody = write_settings(tmp_path / "nobody.toml", stack, fresh_keyspace, own, unheard)
+    config = write_settings(tmp_path / "reconcile.toml", stack, fresh_keyspace, own, changes)
+
+    silent = run(nobody, *OFFLINE)
+    assert silent.returncode == ExitCode.REFUSED
+    assert "no canary of the last minute has come back from node " in silent.stderr
+
+    def seen() -> bool:
+        return "messageidtable was written" in run(config, *OFFLINE).stderr
+
+    def fixed() -> bool:
+        return run(config, *OFFLINE).returncode == 0
+
+    with canaries(config):
+        cassandra.execute(
+            f"INSERT INTO {fresh_keyspace}.messageidtable (mailboxid, uid, modseq) VALUES"
+            f" ({uuid.uuid1()}, 1, 1)"
+        )
+        until(
+            "the write is seen",
+            lambda: "messageidtable was written" in run(config, *OFFLINE).stderr,
+        )
+        assert boxes.tables()[0] == {boxes.ids["a"]: "before"}
+        until("a minute has passed", fixed)
+    assert boxes.tables()[0] == {boxes.ids["a"]: "after"}
+    cassandra.execute(f"DROP KEYSPACE IF EXISTS {own}")
