@@ -240,6 +240,30 @@ def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(
     assert refused.endswith(f"GRANT {views} TO reconciler (deploy/cassandra/roles.cql)")
 
 
+def test_only_its_own_role_may_fix_mailbox_objects(
+    config: Path, endpoints: Endpoints, admin: Session
+) -> None:
+    keyspace, mailboxid = endpoints.keyspace, uuid.uuid1()
+    admin.execute(
+        f"INSERT INTO {keyspace}.mailboxpathv3 (namespace, user, mailboxname, mailboxid,"
+        f" uidvalidity) VALUES ('#private', 'ana', 'orphan', {mailboxid}, 7) IF NOT EXISTS"
+    )
+    short: dict[str, Any] = {"stream": {"delay": 1, "window": 1}}
+    changes = {**LOGIN, **short, "mailboxes": {"right": "path"}}
+    path = write_settings(config.with_name("fix.toml"), endpoints, keyspace, OWN, changes)
+    config.with_name("fix-password").write_text("change-me\n")
+    words = ("--fix", "--confirm", "ALL-SERVICES-ARE-OFFLINE", "--ignore-traffic")
+    command = ("mailboxes", "--config", str(path), *words)
+    assert "no MODIFY permission on <table" in refusal(reconcile(*command))
+    login = ("--username", "reconciler_mailboxes", "--password-file")
+    done = reconcile(*command, *login, str(config.with_name("fix-password")))
+    assert done.returncode == 0, done.stderr
+    (row,) = admin.execute(f"SELECT name FROM {keyspace}.mailbox WHERE id = {mailboxid}")
+    assert tuple(row) == ("orphan",)
+    admin.execute(f"DELETE FROM {keyspace}.mailbox WHERE id = {mailboxid}")
+    admin.execute(f"TRUNCATE {keyspace}.mailboxpathv3")
+
+
 def refusal(done: Answer) -> str:
     """What a command that could not be done says; empty for one that was."""
     return done.stderr.splitlines()[-1] if done.returncode == ExitCode.REFUSED else ""
