@@ -42,7 +42,7 @@ DECLARED = Family(
     key=(KeyColumn("username", "text", "user"), KeyColumn("mailboxid", "timeuuid", "mailbox")),
     wakes_on=("aclv2", "usermailboxacl"),
     projections=(USER_RIGHTS,),
-    suffix="_rights",
+    suffix="_listed",
 )
 SCHEMA: Schema = {
     "aclv2": {"id": "timeuuid", "key": "text", "rights": "text"},

@@ -204,12 +204,12 @@ def test_its_tables_of_memory_follow_from_its_declaration() -> None:
     entry |= {"recorded_at": "bigint", "had_at": "bigint"}
     at = {"deleted_at": "bigint"}
     assert made == {
-        "lineage_by_list_rights": entry,
-        "lineage_by_row_rights": entry,
-        "truth_deletes_rights": {"id": "uuid", **key, **at},
-        "projection_deletes_rights": {**key, **at, "sent_at": "bigint"},
-        "user_deletes_rights": {"username": "text", **at},
-        "expiries_rights": {"minute": "int", "due": "bigint", **key, "id": "uuid"},
+        "lineage_by_list_listed": entry,
+        "lineage_by_row_listed": entry,
+        "truth_deletes_listed": {"id": "uuid", **key, **at},
+        "projection_deletes_listed": {**key, **at, "sent_at": "bigint"},
+        "user_deletes_listed": {"username": "text", **at},
+        "expiries_listed": {"minute": "int", "due": "bigint", **key, "id": "uuid"},
     }
 
 

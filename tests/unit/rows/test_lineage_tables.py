@@ -15,7 +15,7 @@ NINETY_DAYS = 7_776_000
 def test_a_label_of_several_words_is_one_name_in_small_letters() -> None:
     source = replace(RIGHTS.truth.source, label="Access control list")
     family = replace(RIGHTS, truth=replace(RIGHTS.truth, source=source))
-    assert LineageTables(family).by_source == "lineage_by_access_control_list_rights"
+    assert LineageTables(family).by_source == "lineage_by_access_control_list_listed"
 
 
 def test_deletes_are_kept_for_ninety_days_and_all_else_until_it_is_forgotten() -> None:
