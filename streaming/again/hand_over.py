@@ -60,6 +60,12 @@ class SuspectPace:
     suspects_per_minute: int
     removals_per_minute: int
 
+    @property
+    def most(self) -> int:
+        """The most suspects that are published at once: half a minute's limit, or `CHUNK`."""
+        limit = min(self.suspects_per_minute, self.removals_per_minute)
+        return max(1, min(CHUNK, limit // 2))
+
     def takes(self, suspects: Iterable[Suspect]) -> float:
         """How long (s) to wait for these suspects."""
         limits = Counter(each.kind is Kind.EXTRA_ROW for each in suspects)
@@ -130,8 +136,9 @@ class HandOver:
 
     def publish(self, suspects: Sequence[Suspect]) -> None:
         """Hand suspects over: durable when it returns. Raises `Unreachable`."""
-        for start in range(0, len(suspects), CHUNK):
-            some = suspects[start : start + CHUNK]
+        most = self.pace.most
+        for start in range(0, len(suspects), most):
+            some = suspects[start : start + most]
             if self._runs():
                 self.wait(self.pace.takes(some))
             self._sent.count += len(some)

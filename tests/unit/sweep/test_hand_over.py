@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import pytest
 
@@ -110,6 +111,18 @@ def test_they_come_at_half_of_what_opens_a_breaker(kind: Kind, seconds: float) -
     scene = Scene()
     scene.made.publish([suspect_at(uid, kind) for uid in range(1_000)])
     assert sum(scene.waits) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("limit", "most"), [(12, 6), (1, 1), (10_000, 50)])
+def test_so_few_are_published_at_once_that_no_breaker_opens(limit: int, most: int) -> None:
+    scene, sizes = Scene(), list[int]()
+    pace = SuspectPace(suspects_per_minute=100_000, removals_per_minute=limit)
+    scene.made.pace = pace
+    scene.at_each_wait.append(lambda: sizes.append(len(scene.published)))
+    scene.made.publish([suspect_at(uid, Kind.EXTRA_ROW) for uid in range(101)])
+    added = [after - before for before, after in pairwise([*sizes, 101])]
+    assert max(added) == most
+    assert len(scene.published) == 101
 
 
 def test_where_no_stream_runs_they_wait_for_one_and_nobody_for_them() -> None:
