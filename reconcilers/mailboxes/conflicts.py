@@ -118,11 +118,10 @@ class Conflict:
         yield ConflictKind.PATH_MISMATCH, True
 
     def _is_a_permutation(self) -> bool:
+        """Whether each id and each path has one row on both sides; no path is named twice."""
         return (
-            len(self.paths) > 1
-            and self.by_id.keys() == self.registered.keys()
+            self.by_id.keys() == self.registered.keys()
             and self.by_path.keys() == self.claims.keys()
-            and len(self.by_id) == len(self.by_path)
         )
 
     @cached_property

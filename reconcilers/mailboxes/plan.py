@@ -30,10 +30,9 @@ class RightSide(StrEnum):
     MAILBOX = "mailbox"
     NONE = "none"
 
-    @property
-    def table(self) -> str:
-        """The table that is right, which a fix never writes; empty without one."""
-        return {RightSide.PATH: PATHS, RightSide.MAILBOX: MAILBOX, RightSide.NONE: ""}[self]
+    def lets_write(self, table: str) -> bool:
+        """Whether a fix may write this table: only the one that is not right."""
+        return {RightSide.PATH: MAILBOX, RightSide.MAILBOX: PATHS}.get(self) == table
 
 
 class Left(StrEnum):
@@ -162,7 +161,8 @@ def _follow_paths(conflict: Conflict, with_messages: Set[UUID]) -> Iterator[Mail
             (path,) = paths
             yield AddMailbox(id_, path, _known(conflict.by_path[path].uidvalidity))
         elif row.path not in paths:
-            yield SetMailboxPath(id_, _known(row.path), paths[0])
+            (path,) = paths
+            yield SetMailboxPath(id_, _known(row.path), path)
 
 
 def _unregistered(conflict: Conflict, id_: UUID, with_messages: Set[UUID]) -> MailboxWrite | Left:
@@ -178,25 +178,20 @@ def _follow_mailboxes(
 ) -> Iterator[MailboxWrite | Left]:
     blocked = _blocked(conflict)
     for path in sorted(conflict.places):
-        row, ids = conflict.by_path.get(path), conflict.claims.get(path, [])
+        row = conflict.by_path.get(path)
         if path in blocked:
             yield blocked[path]
-        elif not ids:
+        elif path not in conflict.claims:
             assert row is not None, "a path has a row on one side"
-            yield _unclaimed(conflict, path, _known(row.id), with_messages)
-        elif row is None:
-            yield AddPath(path, ids[0], _known(conflict.by_id[ids[0]].uidvalidity))
-        elif row.id != ids[0]:
-            uidvalidity = _known(conflict.by_id[ids[0]].uidvalidity)
-            yield SetPathId(path, _known(row.id), ids[0], uidvalidity)
-
-
-def _unclaimed(
-    conflict: Conflict, path: MailboxPath, id_: UUID, with_messages: Set[UUID]
-) -> MailboxWrite | Left:
-    """What happens to a path that no mailbox names, if the mailboxes are right."""
-    orphan = id_ not in conflict.by_id
-    return Left.HAS_MESSAGES if orphan and id_ in with_messages else DeletePath(path, id_)
+            id_ = _known(row.id)
+            yield Left.HAS_MESSAGES if id_ in with_messages else DeletePath(path, id_)
+        else:
+            (id_,) = conflict.claims[path]
+            uidvalidity = _known(conflict.by_id[id_].uidvalidity)
+            if row is None:
+                yield AddPath(path, id_, uidvalidity)
+            elif row.id != id_:
+                yield SetPathId(path, _known(row.id), id_, uidvalidity)
 
 
 def _blocked(conflict: Conflict) -> dict[MailboxPath, Left]:
@@ -212,19 +207,14 @@ def _blocked(conflict: Conflict) -> dict[MailboxPath, Left]:
             blocked[path] = Left.TWO_CLAIMS
         elif len(ids) > 1 or (row is not None and row.id not in conflict.by_id):
             blocked[path] = Left.MERGE
+    named = {id_: row.path for id_, row in conflict.by_id.items()}
     while more := {
         row.path: blocked[own]
         for row in conflict.paths
-        if row.path not in blocked and (own := _named_by(conflict, row.id)) in blocked
+        if row.path not in blocked and (own := named.get(_known(row.id))) in blocked
     }:
         blocked |= more
     return blocked
-
-
-def _named_by(conflict: Conflict, id_: UUID | None) -> MailboxPath | None:
-    """The path that a mailbox names, None without a row."""
-    row = None if id_ is None else conflict.by_id.get(id_)
-    return None if row is None else row.path
 
 
 def _known(cell: Known | None) -> Known:

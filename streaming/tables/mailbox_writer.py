@@ -78,7 +78,7 @@ class MailboxWriter:
         Raises `NotGuarded` if it is to the right side; `reconcilers.words.errors.Retryable` (the
         write may have been applied), or `Refused`.
         """
-        if self._right is RightSide.NONE or write.table == self._right.table:
+        if not self._right.lets_write(write.table):
             raise NotGuarded(f"mailboxes.right is {self._right}: {write.table} is not written")
         query, values = as_cql(write, self._keyspace)
         statement = self._statements.prepared(query)

@@ -1,9 +1,11 @@
 """Rows of `mailbox` and `mailboxpathv3` that belong together and differ, by kind."""
 
+from uuid import UUID
+
 import pytest
 
 from reconcilers.mailboxes.conflicts import Conflict, ConflictKind, Merge, conflicts, standing
-from reconcilers.mailboxes.rows import PathRow, Unpaired
+from reconcilers.mailboxes.rows import MailboxPath, MailboxRow, PathRow, Sides, Unpaired
 from tests.builders.mailboxes import A, B, C, P, Q, R, Row, look, mailbox, path
 
 KINDS: dict[str, tuple[ConflictKind, list[Row]]] = {
@@ -27,6 +29,10 @@ KINDS: dict[str, tuple[ConflictKind, list[Row]]] = {
     "swapped in a circle": (
         ConflictKind.SWAPPED_PATHS,
         [mailbox(A, Q), mailbox(B, R), mailbox(C, P), path(P, A), path(Q, B), path(R, C)],
+    ),
+    "a circle that is open": (
+        ConflictKind.ID_MISMATCH,
+        [mailbox(A, P), mailbox(B, Q), path(P, B), path(Q, C)],
     ),
     "no path in the mailbox": (ConflictKind.INCOMPLETE_ROW, [mailbox(A, None), path(P, A)]),
     "no id in the path": (ConflictKind.INCOMPLETE_ROW, [mailbox(A, P), path(P, None)]),
@@ -52,8 +58,21 @@ def test_equal_rows_are_no_conflict_and_stay_out_of_others() -> None:
     assert only(path(P, A), *right).paths == (path(P, A),)
 
 
-def test_a_path_without_uidvalidity_is_incomplete() -> None:
+def test_a_row_without_uidvalidity_is_incomplete() -> None:
     assert only(PathRow(P, A, None)).kind is ConflictKind.INCOMPLETE_ROW
+    assert only(MailboxRow(A, P, None)).kind is ConflictKind.INCOMPLETE_ROW
+
+
+def test_conflicts_are_in_the_order_of_their_least_paths() -> None:
+    names = [MailboxPath("#private", "ana", f"{number:02}") for number in range(20)]
+    found = conflicts(look([path(each, UUID(int=at)) for at, each in enumerate(names)][::-1]))
+    assert [each.paths[0].path for each in found] == names
+
+
+def test_a_look_names_its_keys_and_those_of_its_rows() -> None:
+    ids: dict[UUID, MailboxRow | None] = {A: mailbox(A, P), B: mailbox(B, None), C: None}
+    named = Sides(ids, {Q: path(Q, A), R: path(R, None)}).named()
+    assert named == (frozenset({A, B, C}), frozenset({P, Q, R}))
 
 
 @pytest.mark.parametrize(
