@@ -29,7 +29,8 @@ class CassandraExpiries:
     ) -> None:
         self._store = store
         self._clock = clock
-        table, columns = LineageTables(family).expiries, LineageTables(family).expiry_columns
+        tables = LineageTables(family)
+        table, columns = tables.expiries, tables.expiry_columns
         self._sourced = len(columns) > len(family.key)
         self._insert = store.prepare(
             f"INSERT INTO $ks.{table} (minute, due, {names(columns)})"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from uuid import UUID
 
 from reconcilers.mailboxes.conflicts import Conflict
@@ -46,20 +46,14 @@ class Left(StrEnum):
     INCOMPLETE = "incomplete_row"
 
 
-@dataclass(frozen=True, slots=True)
 class _ToPaths:
-    @property
-    def table(self) -> str:
-        """The table that it writes."""
-        return PATHS
+    __slots__ = ()
+    table: ClassVar[str] = PATHS
 
 
-@dataclass(frozen=True, slots=True)
 class _ToMailbox:
-    @property
-    def table(self) -> str:
-        """The table that it writes."""
-        return MAILBOX
+    __slots__ = ()
+    table: ClassVar[str] = MAILBOX
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from checkpoints.clock import MICROS_A_MILLI
 from reconcilers.capture.frontier import CANARY_TABLE
 from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 
 
@@ -27,21 +28,17 @@ def once(costly: Column) -> Column:
 def is_wanted(family: Family, keyspace: str) -> Column:
     """Whether to look at a record: an event of the family, an echo, or a key of it, published.
 
-    A record that names no table or no family cannot be told from those; the first family keeps it
-    as a bad record. Reads the columns ``looked_again``, ``v`` and ``echo``.
+    A record that names no table or no family cannot be told from those; the family of messages
+    keeps it as a bad record. Reads the columns ``looked_again``, ``v`` and ``echo``.
     """
     source, told = F.col("v").source, F.col("v").family
-    known = source.keyspace.isNotNull() & source["table"].isNotNull()
-    ours = (source.keyspace == keyspace) & source["table"].isin(*family.wakes_on)
-    first, *others = [each.name for each in FAMILIES]
-    if family.name == first:
+    event = (source.keyspace == keyspace) & source["table"].isin(*family.wakes_on)
+    again = told == family.name
+    if family.name == MESSAGE.name:
+        others = [each.name for each in FAMILIES if each.name != MESSAGE.name]
+        event |= source.keyspace.isNull() | source["table"].isNull()
         again = ~F.coalesce(told.isin(*others), F.lit(False))
-        return F.when(F.col("looked_again"), again).otherwise(
-            ~known | ours | F.col("echo").isNotNull()
-        )
-    again = F.coalesce(told == family.name, F.lit(False))
-    event = F.coalesce(ours, F.lit(False)) | F.col("echo").isNotNull()
-    return F.when(F.col("looked_again"), again).otherwise(event)
+    return F.when(F.col("looked_again"), again).otherwise(event | F.col("echo").isNotNull())
 
 
 def echo(canary_keyspace: str) -> Column:

@@ -81,6 +81,7 @@ class RawScans(Protocol):
     def pages(self, table: str, tokens: TokenRange, most: int) -> Iterator[list[RawRow]]:
         """All rows of a table in a range, in the order of their tokens; ``most`` in a page.
 
+        A page is requested when the one before it is returned, or later: one page ahead at most.
         Rows of truth and listing have the columns of the family's `RawShape`, index rows their key.
         """
 

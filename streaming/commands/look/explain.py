@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -57,14 +57,14 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     number = _uuid(arguments.what)
     if number is None and arguments.uid is not None:
         raise Misconfigured(f"{arguments.what!r} is no mailbox id (a UUID), so it has no UIDs")
-    other = _place_of_another(settings.families(), arguments.what)
-    if other is not None:
-        family, slot = other
-        told = _desk(settings, family).place(slot, arguments.days)
+    messages, *others = settings.families()
+    family, slot = _place_of_another(others, arguments.what) or (messages, None)
+    desk = _desk(settings, family)
+    if slot is not None:
+        told = desk.place(slot, arguments.days)
     elif number is None:
-        told = _desk(settings, settings.families()[0]).of_user(arguments.what)
+        told = desk.of_user(arguments.what)
     else:
-        desk = _desk(settings, settings.families()[0])
         told = desk.explained(number, arguments.uid, arguments.days)
     if arguments.json:
         print(json.dumps([*told.objects], indent=1))
@@ -79,9 +79,9 @@ def _uuid(text: str) -> UUID | None:
     return None
 
 
-def _place_of_another(families: Sequence[Family], text: str) -> tuple[Family, Slot] | None:
+def _place_of_another(others: Iterable[Family], text: str) -> tuple[Family, Slot] | None:
     """The place of another family than that of messages which a text names; None if it is none."""
-    for family in families[1:]:
+    for family in others:
         if family.projections:
             with suppress(ValueError):
                 return family, slot_from_text(family.key, text)

@@ -11,7 +11,7 @@ from checkpoints.cassandra import CassandraLosses, Store
 from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
 from checkpoints.losses import Cause, Loss, end_memory
-from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.message import MESSAGE
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.metrics import Metrics
@@ -51,7 +51,7 @@ class OpenedStream:
     @property
     def leads(self) -> bool:
         """Whether it is the stream of messages."""
-        return self.job.family.name == FAMILIES[0].name
+        return self.job.family.name == MESSAGE.name
 
     @property
     def once(self) -> Metrics:

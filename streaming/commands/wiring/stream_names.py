@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from streaming.settings import Mode, Settings
 from streaming.topics import suspects_of
@@ -35,11 +35,8 @@ class StreamNames:
 
     def checkpoint_of(self, family: Family) -> str:
         """The folder of Spark's files of a family's stream."""
-        return (
-            self.checkpoint
-            if family.name == FAMILIES[0].name
-            else f"{self.checkpoint}-{family.name}"
-        )
+        own = "" if family.name == MESSAGE.name else f"-{family.name}"
+        return f"{self.checkpoint}{own}"
 
     def bookmarks(self, family: Family) -> str:
         """The name under which a family's bookmarks are stored."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from signal import SIGTERM, Signals
-from threading import Event
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -224,6 +224,28 @@ def test_a_stream_that_is_stopped_ends_without_an_error(query: Watched) -> None:
     stop = Event()
     stop.set()
     stream.run_stream(SETTINGS, Mode.REPAIR, stop)
+    assert query.stopped
+
+
+def test_a_stream_ends_after_those_of_its_other_families(
+    query: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the process would cut off what they write."""
+    ends, stop = Event(), Event()
+
+    def ends_later(told: Event) -> None:
+        until_told(told)
+        assert ends.wait(HANG_S)
+
+    monkeypatch.setattr(OTHERS, "run", ends_later)
+    runs = Thread(target=stream.run_stream, args=(SETTINGS, Mode.REPAIR, stop))
+    runs.start()
+    stop.set()
+    runs.join(1.0)
+    assert runs.is_alive()
+    ends.set()
+    runs.join(HANG_S)
+    assert not runs.is_alive()
     assert query.stopped
 
 
