@@ -1,103 +1,20 @@
-"""Access rights follow the lists of mailboxes: the row of each user is repaired while users work.
+"""Access rights follow the lists of mailboxes: each user's row is repaired while users work."""
 
-Lists are written as James 3.8 writes them: an event for each change, as a lightweight transaction.
-"""
-
-import json
-import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, cells
+from tests.stack.shared_mailbox import SharedMailbox
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
 
-Granted = Mapping[str, str]
-"""The letters of each name in a list."""
 ANA, BOB = "ana@example.com", "bob"
-
-
-@dataclass
-class Mailbox:
-    """A mailbox with a list of rights, and the rows of its users."""
-
-    scene: Scene
-    id: UUID = field(default_factory=uuid.uuid1)
-    events: list[Granted] = field(default_factory=list)
-
-    def grant(self, granted: Granted) -> None:
-        """Replace the list, in the event store only."""
-        before = self.events[-1] if self.events else {}
-        told = {
-            "eventId": len(self.events),
-            "aggregateKey": str(self.id),
-            "type": "acl-updated",
-            "aclDiff": {"oldAcl": {"entries": before}, "newAcl": {"entries": granted}},
-        }
-        self._write(json.dumps(told))
-        self.events.append(granted)
-
-    def _write(self, event: str) -> None:
-        self.scene.execute(
-            "INSERT INTO $mail.eventstore (aggregateid, eventid, event) VALUES (%s, %s, %s)"
-            " IF NOT EXISTS",
-            str(self.id),
-            len(self.events),
-            event,
-        )
-
-    def exist(self) -> None:
-        """Write the row of the mailbox itself."""
-        self.scene.execute(
-            "INSERT INTO $mail.mailbox (id, name, uidvalidity) VALUES (%s, %s, %s)",
-            self.id,
-            "shared",
-            1,
-        )
-
-    def break_list(self) -> None:
-        """Write an event that is not JSON."""
-        self._write("{")
-
-    def show(self, user: str, rights: str) -> None:
-        """Write the row of a user."""
-        self.scene.execute(
-            "INSERT INTO $mail.usermailboxacl (username, mailboxid, rights) VALUES (%s, %s, %s)",
-            user,
-            self.id,
-            rights,
-        )
-
-    def hide(self, user: str) -> None:
-        """Delete the row of a user."""
-        self.scene.execute(
-            "DELETE FROM $mail.usermailboxacl WHERE username = %s AND mailboxid = %s",
-            user,
-            self.id,
-        )
-
-    def shown(self, user: str) -> str | None:
-        """The letters in the row of a user, None without one."""
-        row = self.scene.execute(
-            "SELECT rights FROM $mail.usermailboxacl WHERE username = %s AND mailboxid = %s",
-            user,
-            self.id,
-        ).one()
-        return None if row is None else str(row.rights)
-
-    def await_shown(self, user: str, rights: str | None) -> None:
-        until(f"{user} has {rights} in {self.id}", lambda: self.shown(user) == rights)
-
-    def told(self, user: str, **facts: Any) -> list[dict[str, Any]]:
-        """All that was logged of a user's row."""
-        return self.scene.stream.findings(mailboxid=self.id, username=user, **facts)
 
 
 @pytest.fixture(scope="module")
@@ -109,19 +26,19 @@ def scene(scenes: Scenes) -> Iterator[Scene]:
 class Planted:
     """Mailboxes whose lists and rows disagree, by what is wrong."""
 
-    missing: Mailbox
-    differing: Mailbox
-    lost: Mailbox
-    never: Mailbox
-    group: Mailbox
-    broken: Mailbox
-    none: Mailbox
-    deleted: Mailbox
+    missing: SharedMailbox
+    differing: SharedMailbox
+    lost: SharedMailbox
+    never: SharedMailbox
+    group: SharedMailbox
+    broken: SharedMailbox
+    none: SharedMailbox
+    deleted: SharedMailbox
 
 
 @pytest.fixture(scope="module")
 def planted(scene: Scene) -> Planted:
-    made = Planted(*(Mailbox(scene) for _ in range(8)))
+    made = Planted(*(SharedMailbox(scene) for _ in range(8)))
     made.missing.grant({ANA: "lr"})
     made.differing.show(ANA, "l")
     made.differing.grant({ANA: "wlr"})
@@ -168,7 +85,7 @@ def test_groups_and_negative_rights_get_no_row(planted: Planted) -> None:
 
 def test_a_place_is_explained_with_both_sides_and_the_write(scene: Scene) -> None:
     scene.succeed("pause", "user_rights", "--reason", "a look at it")
-    mailbox = Mailbox(scene)
+    mailbox = SharedMailbox(scene)
     mailbox.grant({ANA: "lr"})
     told = scene.succeed("explain", f"{ANA}/{mailbox.id}").stdout
     scene.succeed("resume", "--pause", "user_rights", "--reason", "seen")
@@ -214,7 +131,7 @@ def test_a_table_of_rights_that_cannot_be_read_holds_up_no_message(scene: Scene)
     before = scene.metric("reconciler_query_restarts_total", family="message")
     scene.execute("ALTER TABLE $mail.usermailboxacl RENAME username TO somebody")
     try:
-        mailbox = Mailbox(scene)
+        mailbox = SharedMailbox(scene)
         mailbox.grant({ANA: "lr"})
         until(
             "the stream of rights has died",
