@@ -1,9 +1,9 @@
-"""The isolation matrix (S11): a table that refuses holds up none of the other four.
+"""The isolation matrix (S11): a table that refuses holds up none of the others.
 
-One stream under the shipped role keeps all five tables of a mailbox. In turn one of them takes no
-writes of that role any more, and a fresh mailbox has all five broken: the four are repaired, the
-fifth is parked as one finding; with the permission back it is repaired too. So it is with an index
-that cannot be read.
+One stream under the shipped role keeps six tables of a mailbox. In turn one of them takes no writes
+of that role any more, and a fresh mailbox has all six broken: the others are repaired, that one is
+parked as one finding; with the permission back it is repaired too. So it is with a table that
+cannot be read.
 
 A turn takes as long as a counter needs: three looks, of two delays and more each. About ten
 minutes in all, the start of the stack included.
@@ -27,6 +27,7 @@ from checkpoints.clock import now_micros
 from deploy.embedded import Stack
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.rights import RIGHTS
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from reconcilers.rows.finding import Finding
 from reconcilers.words.key import WHOLE_TABLE
@@ -36,6 +37,7 @@ from tests.stack.conftest import LATEST
 from tests.stack.counted import Counted
 from tests.stack.guarded import LOGIN, OWN, ROLE, prepare
 from tests.stack.scenes import Place, Scene, as_captured, cells
+from tests.stack.shared_mailbox import SharedMailbox
 from tests.stack.streams import PATIENCE, Stream, until, write_settings
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="fire")]
@@ -46,9 +48,12 @@ TABLES = {
     "applicableflag": "applicable_flags",
     "firstunseen": "unseen_uids",
     "mailboxrecents": "recent_uids",
+    "usermailboxacl": "user_rights",
 }
-"""The five, each with what keeps it."""
+"""The six, each with what keeps it."""
 UID_COLUMNS = {"messagedeleted": "uid", "firstunseen": "uid", "mailboxrecents": "recent_mesage_uid"}
+USER, LETTERS = "ana", "lr"
+"""A user who has a row of rights, with its letters."""
 FLAGGED, PLAIN = 1, 2
 """The UIDs of a message that belongs in each index, and of one that belongs in none."""
 SLOW = PATIENCE
@@ -56,6 +61,7 @@ SLOW = PATIENCE
 KEPT: Mapping[str, Mapping[str, Any]] = {
     **LOGIN,
     "stream": {"delay": LATEST},
+    "rights": {"truth": "eventstore"},
     "repair": {
         "projections": [each.name for each in MESSAGE_PROJECTIONS],
         "recheck_interval": 20,
@@ -73,7 +79,7 @@ KEPT: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Mailbox:
-    """Two messages, right in the truth and in the list of messages, and five tables about them."""
+    """Two messages, right in truth and listing; a shared mailbox; and six tables about them."""
 
     scene: Scene
     id: UUID = field(default_factory=uuid.uuid1)
@@ -83,8 +89,14 @@ class Mailbox:
         """Its counters, by hand."""
         return Counted(self.scene, user=f"user-{self.id}", mailboxid=self.id)
 
+    @property
+    def rights(self) -> SharedMailbox:
+        """Its list of rights, and the rows of its users."""
+        return SharedMailbox(self.scene, self.id)
+
     def make_with_everything_wrong(self) -> None:
         """Rows missing and extra, a flag missing, counters too high; the events come last."""
+        self.rights.grant({USER: LETTERS})
         for table in UID_COLUMNS:
             self._add(table, PLAIN)
         self.counted.create().add(count=5, unseen=3)
@@ -101,6 +113,8 @@ class Mailbox:
                 return self.counted.counters() == (2, 1)
             case "applicableflag":
                 return [set(row.userflags or ()) for row in self._rows(table)] == [{"work"}]
+            case "usermailboxacl":
+                return self.rights.shown(USER) == LETTERS
             case _:
                 uids = {getattr(row, UID_COLUMNS[table]) for row in self._rows(table)}
                 return uids == {FLAGGED}
@@ -123,7 +137,7 @@ class Journal:
     def open_ones(self, name: str) -> list[Finding]:
         return [
             each
-            for family in (MESSAGE, MAILBOX_TALLY)
+            for family in (MESSAGE, MAILBOX_TALLY, RIGHTS)
             for each in self.journal.open_findings(family)
             if each.projection == name
         ]
@@ -212,7 +226,7 @@ def refused(scene: Scene, right: str, table: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("refusing", TABLES)
-def test_a_table_that_refuses_writes_holds_up_none_of_the_other_four(
+def test_a_table_that_refuses_writes_holds_up_none_of_the_others(
     live: Scene, journal: Journal, matrix: Matrix, refusing: str
 ) -> None:
     mailbox, keeps = Mailbox(live), TABLES[refusing]
@@ -255,6 +269,19 @@ def test_an_index_that_cannot_be_read_holds_up_none_of_the_others(
     until(f"{refusing} is repaired", lambda: mailbox.is_right(refusing), SLOW)
     until("nothing is open there", lambda: not journal.open_ones(keeps), SLOW)
     assert told_of(live, keeps, Kind.TABLE_UNREADABLE)[told:] == ["reported", "healed"]
+
+
+@pytest.mark.parametrize("refusing", ["eventstore", "usermailboxacl"])
+def test_a_table_of_rights_that_cannot_be_read_holds_up_none_of_the_others(
+    live: Scene, refusing: str
+) -> None:
+    mailbox = Mailbox(live)
+    others = [table for table in TABLES if table != "usermailboxacl"]
+    with refused(live, "SELECT", refusing):
+        mailbox.make_with_everything_wrong()
+        await_repaired(mailbox, refusing, others, {})
+        assert not mailbox.is_right("usermailboxacl")
+    until("rights are repaired", lambda: mailbox.is_right("usermailboxacl"), SLOW)
 
 
 def told_of(live: Scene, name: str, kind: Kind = Kind.TABLE_REFUSES) -> list[str]:
