@@ -25,8 +25,9 @@ class Projection:
     with one row for each mailbox; the set holds elements of all messages and only grows.
     ``optional`` names the content of a table that some installations leave empty. ``conversions``
     are for columns that are stored in another form than in the truth. ``keeps`` are columns that
-    its readers need and the truth lacks (`reconcilers.rows.kept`). ``columns`` (without the key)
-    and ``sets`` come from the cluster's schema (`bind`), because versions of James differ. Raises
+    its readers need and the truth lacks (`reconcilers.rows.kept`). ``grants_access``: whom a row
+    names may read mail, so one too many lets somebody in. ``columns`` (without the key) and
+    ``sets`` come from the cluster's schema (`bind`), because versions of James differ. Raises
     `NotGuarded` if the table is a truth table (promise 1).
     """
 
@@ -40,6 +41,7 @@ class Projection:
     optional: str | None = None
     conversions: Conversions = field(default_factory=dict)
     keeps: tuple[str, ...] = ()
+    grants_access: bool = False
     columns: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
 

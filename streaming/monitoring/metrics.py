@@ -21,9 +21,11 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from checkpoints.clock import now_micros, to_seconds
 from checkpoints.losses import Cause
 from reconcilers.declared.families import FAMILIES
 from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.memory import MemoryCollector
 from streaming.monitoring.version import version
@@ -60,6 +62,27 @@ class LateGauge(Collector):
         yield GaugeMetricFamily(self._name, self._told, value=self._value)
 
 
+class AgeGauge(Collector):
+    """A gauge without labels: the seconds since a time, counted at each scrape; 0 without one."""
+
+    def __init__(
+        self, name: str, told: str, _labels: Sequence[str], registry: CollectorRegistry
+    ) -> None:
+        self._name, self._told = name, told
+        self._since: Micros | None = None
+        registry.register(self)
+
+    def begin(self, since: Micros | None) -> None:
+        """Count from this time (µs, our clock), or from none."""
+        self._since = since
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The age now."""
+        since = self._since
+        age = 0.0 if since is None else max(0.0, to_seconds(now_micros() - since))
+        yield GaugeMetricFamily(self._name, self._told, value=age)
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """All metrics of one process, a field for each, in a registry of their own. Times: seconds."""
@@ -80,6 +103,7 @@ class Metrics:
     suspects: Counter = field(init=False)
     findings: Counter = field(init=False)
     open_findings: Gauge = field(init=False)
+    stale_right: AgeGauge = field(init=False)
     repairs: Counter = field(init=False)
     time_to_repair: Histogram = field(init=False)
     dead_letters: Counter = field(init=False)
@@ -174,6 +198,10 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
         "open_findings",
         "Findings that are open now",
         ("projection", "kind", "state"),
+    ),
+    (
+        *("stale_right", AgeGauge, "stale_right_age_seconds"),
+        *("Since the oldest open right that should be gone was found; 0: none", ()),
     ),
     ("repairs", Counter, "repairs", "Repairs by outcome", ("projection", "outcome")),
     ("time_to_repair", Histogram, "time_to_repair_seconds", "From oldest write to repair", ()),

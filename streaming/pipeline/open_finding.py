@@ -44,6 +44,7 @@ class OpenFinding:
     condition: Condition
     next_look: Micros | None
     oldest: Micros | None
+    found_at: Micros
     sources: bytes
 
     @property
@@ -116,6 +117,7 @@ def opened(finding: Finding) -> OpenFinding:
         _the_one(condition),
         finding.next_look,
         finding.oldest,
+        finding.found_at,
         _packed(finding.sources),
     )
 

@@ -198,3 +198,5 @@ class OpenFindings:
 
     def _show(self) -> None:
         self.metrics.show_open(self.stream, self.index.counts)
+        if any(each.grants_access for each in self.family.projections):
+            self.metrics.stale_right.begin(self.index.excess_since())

@@ -90,6 +90,13 @@ class OpenIndex:
         """The findings of a kind that is `SINGLED_OUT`."""
         return self._of_kind[kind].values()
 
+    def excess_since(self) -> Micros | None:
+        """When (µs) the oldest open row was found that gives access and should be gone, or None."""
+        granting = [each.name for each in self.family.projections if each.grants_access]
+        groups = (group for name in granting for group in self._at[name].values())
+        found = (each for group in groups for each in group.values())
+        return min((each.found_at for each in found if each.kind is Kind.EXTRA_ROW), default=None)
+
     def messages(self) -> MessagesByGroup:
         """Messages with an open finding, by mailbox; findings of an index do not count."""
         if self._changed:

@@ -24,4 +24,5 @@ USER_RIGHTS = Projection(
     belongs=has_rights,
     identity="mailboxid",
     conversions={"rights": LETTERS},
+    grants_access=True,
 )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from checkpoints.bookmarks import Bookmark, nested
 from checkpoints.cassandra import (
@@ -18,7 +17,7 @@ from checkpoints.cassandra import (
     CassandraSweeps,
     Store,
 )
-from checkpoints.clock import now_micros
+from checkpoints.clock import now_micros, to_seconds
 from checkpoints.journal import Journal
 from checkpoints.lease import Holder
 from checkpoints.sweeps import Sweeps
@@ -29,75 +28,22 @@ from reconcilers.rows.finding import State
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Kind, Micros
-from reconcilers.words.waiting import RULES, Wait
-from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
+from streaming.again.last_sweep import compared_since, last_sweep
+from streaming.commands.look.status_shown import (
+    REACHABLE,
+    OpenCount,
+    Status,
+    StreamStatus,
+    as_json,
+    as_text,
+    iso_or_none,
+)
 from streaming.commands.wiring.generations import doubt_of, held_by_itself
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import Watcher
-
-MOST_LOSSES = 3
-"""Told one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamStatus:
-    """One mode of one family.
-
-    ``lag`` and ``records`` count what is not settled, also what waits for its delay. ``seconds`` is
-    the age of the oldest such record: 0 without one, None if unknown. ``canaries`` has, by node,
-    when the newest received canary was written.
-    """
-
-    name: str
-    last_settled: str | None
-    lag: tuple[PartitionLag, ...]
-    records: int | None
-    seconds: float | None
-    holder: Holder | None = None
-    canaries: Mapping[str, str | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCount:
-    """The number of open findings of a kind and state in a projection."""
-
-    projection: str
-    kind: str
-    state: str
-    open: int
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Everything that is shown. Times are ISO 8601 in UTC, durations seconds.
-
-    ``held`` lists pauses that no person has asked for. ``waits`` is the number of findings that
-    wait, by `Wait`. ``kafka`` is `REACHABLE`, or why Kafka cannot be asked.
-    """
-
-    keyspace: str
-    delay: float
-    window: float
-    kafka: str
-    streams: tuple[StreamStatus, ...]
-    findings: tuple[OpenCount, ...]
-    stuck: int
-    unresolved: int
-    breakers: Mapping[str, str]
-    watched_since: str | None
-    pauses: tuple[str, ...] = ()
-    pilots: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
-    sweep: str = NOT_SWEPT
-    losses: tuple[str, ...] = ()
-    on_hold: int = 0
-    waits: Mapping[str, int] = field(default_factory=dict)
-
-
-REACHABLE = "reachable"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -129,7 +75,7 @@ def status(settings: Settings) -> Status:
     finally:
         if watcher is not None:
             watcher.close()
-    counts, waits = _counts(own.journal)
+    found = open_totals(own.journal)
     watching = own.lineage.watching()
     standing = tuple(_standing(settings, own))
     sweeps = CassandraSweeps(own.store, settings.cassandra.keyspace)
@@ -139,18 +85,19 @@ def status(settings: Settings) -> Status:
         window=settings.stream.window,
         kafka=broker or REACHABLE,
         streams=tuple(streams),
-        findings=counts,
-        stuck=sum(each.open for each in counts if each.state == State.STUCK),
-        unresolved=sum(each.open for each in counts if each.kind == Kind.UNRESOLVED),
+        findings=found.counts,
+        stuck=sum(each.open for each in found.counts if each.state == State.STUCK),
+        unresolved=sum(each.open for each in found.counts if each.kind == Kind.UNRESOLVED),
         breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
-        watched_since=_iso(watching.since if watching else None),
+        watched_since=iso_or_none(watching.since if watching else None),
         pauses=tuple(each.told for each in standing if each.pilot is None),
         pilots=tuple(each.told for each in standing if each.pilot is not None),
         sweep=last_sweep(sweeps, settings.families()[0].names),
         losses=tuple(_losses(own.store, sweeps, settings.families()[0].names)),
         held=tuple(held_by_itself(settings, doubt, standing)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
-        waits=waits,
+        waits=found.waits,
+        stale_right=found.stale_right(now_micros()),
     )
 
 
@@ -165,15 +112,42 @@ def _standing(settings: Settings, own: OwnStores) -> Iterator[Pause]:
     return (each for each in pauses.standing() if each.stands(now))
 
 
-def _counts(journal: Journal) -> tuple[tuple[OpenCount, ...], Mapping[str, int]]:
-    """Open findings by kind, and those that wait by `Wait`; they are read page by page."""
+GRANTING = frozenset(
+    each.name for family in FAMILIES for each in family.projections if each.grants_access
+)
+"""The projections whose rows give users access."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTotals:
+    """The open findings of the journal: by kind, those that wait by `Wait`, and the oldest of them.
+
+    ``excess_since``: when (µs) the oldest was found that gives access and should be gone, or None.
+    """
+
+    counts: tuple[OpenCount, ...]
+    waits: Mapping[str, int]
+    excess_since: Micros | None
+
+    def stale_right(self, now: Micros) -> float | None:
+        """The age (s) of that oldest one."""
+        since = self.excess_since
+        return None if since is None else max(0.0, to_seconds(now - since))
+
+
+def open_totals(journal: Journal) -> OpenTotals:
+    """Read the open findings, page by page."""
     counts, waits = Counter[tuple[str, str, str]](), dict[str, int]()
+    excess: Micros | None = None
     for family in FAMILIES:
         for finding in journal.open_findings(family):
             counts[finding.projection, finding.kind.value, finding.state.value] += 1
             if finding.wait is not None and finding.state is not State.STUCK:
                 waits[finding.wait] = waits.get(finding.wait, 0) + 1
-    return tuple(OpenCount(*labels, number) for labels, number in sorted(counts.items())), waits
+            if finding.projection in GRANTING and finding.kind is Kind.EXTRA_ROW:
+                excess = min(finding.found_at, excess or finding.found_at)
+    told = tuple(OpenCount(*labels, number) for labels, number in sorted(counts.items()))
+    return OpenTotals(told, waits, excess)
 
 
 def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Iterator[StreamStatus]:
@@ -201,100 +175,10 @@ def stream_status(
     waiting = [each.records for each in lag if each.records is not None]
     return StreamStatus(
         name=mode.value,
-        last_settled=_iso(newest.recorded_at) if newest else None,
+        last_settled=iso_or_none(newest.recorded_at) if newest else None,
         lag=lag,
         records=sum(waiting) if waiting else None,
         seconds=longest(lag, now_micros()),
         holder=holder,
-        canaries={node: _iso(at) for node, at in sorted(heard.items())},
+        canaries={node: iso_or_none(at) for node, at in sorted(heard.items())},
     )
-
-
-def as_json(found: Status) -> dict[str, Any]:
-    """The status as one JSON object."""
-    told = asdict(found)
-    for stream, shown in zip(found.streams, told["streams"], strict=True):
-        shown["lag"] = [
-            asdict(each) | {"records": each.records, "oldest": _iso(each.oldest)}
-            for each in stream.lag
-        ]
-    return told
-
-
-def _iso(at: Micros | None) -> str | None:
-    return None if at is None else iso(at)
-
-
-# --- for people ---------------------------------------------------------------------------------
-
-
-def _watched_text(since: str | None) -> str:
-    if since is not None:
-        return f"every change has been received since {since}"
-    return (
-        "it is not known since when every change is received: lineage begins when every watched"
-        " table is captured and a stream has received canaries of every node; `reconcile doctor`"
-        " checks both"
-    )
-
-
-def as_text(found: Status) -> Iterator[str]:
-    """The status as lines."""
-    yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
-    yield _watched_text(found.watched_since)
-    yield found.sweep
-    yield from _lost_text(found.losses)
-    if found.kafka != REACHABLE:
-        yield f"Kafka does not answer, the lag is not known: {found.kafka}"
-    for stream in found.streams:
-        yield from _stream_text(stream)
-    yield from _held_back_text(found)
-    if not found.findings:
-        yield "no open findings"
-    for each in found.findings:
-        yield f"  {each.open:>7}  {each.state:<10} {each.kind:<24} {each.projection}"
-    for wait, number in sorted(found.waits.items()):
-        yield f"{number} wait ({wait}): {RULES[Wait(wait)]}"
-    if found.stuck:
-        yield f"{found.stuck} stuck: `reconcile findings --state stuck`, then --retry"
-
-
-def _lost_text(losses: Sequence[str]) -> Iterator[str]:
-    """The newest losses that no sweep has made good."""
-    yield from (f"LOST: {each}" for each in losses[:MOST_LOSSES])
-    if len(losses) > MOST_LOSSES:
-        yield f"LOST: {len(losses) - MOST_LOSSES} times more, since the last whole sweep"
-
-
-def _held_back_text(found: Status) -> Iterator[str]:
-    """Pauses, pilots, holds and breakers."""
-    for each in found.held:
-        yield f"HELD: {each} ends it"
-    for pause in found.pauses:
-        yield f"PAUSED: {pause}; `reconcile resume --pause NAME` ends it"
-    for pilot in found.pilots:
-        yield f"PILOT: {pilot}; `reconcile pilot --end` ends it"
-    if found.on_hold:
-        yield f"{found.on_hold} keys are on hold: `reconcile findings --on-hold`"
-    for breaker, why in found.breakers.items():
-        yield (
-            f"breaker {breaker} is OPEN: {why}; look at the findings, then"
-            f" `reconcile resume --breaker {breaker}`"
-        )
-    if not found.breakers:
-        yield "breakers closed"
-
-
-def _stream_text(stream: StreamStatus) -> Iterator[str]:
-    who = f", run by {stream.holder.host}" if stream.holder else ""
-    yield f"{stream.name} stream: last settled {stream.last_settled or 'never yet'}{who}"
-    if stream.records is not None:
-        age = f", the oldest is {stream.seconds:.0f} s old" if stream.seconds else ""
-        yield f"  {stream.records} records are not settled yet{age}"
-    for node, written in stream.canaries.items():
-        yield f"  node {node}: canaries up to {written} were received"
-    for each in stream.lag:
-        if each.records is None:
-            yield f"  {each.topic}/{each.partition}: nothing settled yet, ends at {each.end}"
-        elif each.records:
-            yield f"  {each.topic}/{each.partition}: {each.records} of {each.end}"

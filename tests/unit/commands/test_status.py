@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -11,18 +12,17 @@ from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
 from reconcilers.rows.finding import Finding, State
-from reconcilers.words.model import Kind, Slot
+from reconcilers.words.model import SECOND, Kind, Slot
 from reconcilers.words.waiting import RULES, Wait, Waiting
 from streaming.again.last_sweep import NOT_SWEPT
-from streaming.commands.look.status import (
+from streaming.commands.look.status import open_totals, stream_status
+from streaming.commands.look.status_shown import (
     REACHABLE,
     OpenCount,
     Status,
     StreamStatus,
-    _counts,
     as_json,
     as_text,
-    stream_status,
 )
 from streaming.monitoring.lag import PartitionLag
 from streaming.settings import Mode
@@ -79,11 +79,32 @@ def test_each_wait_is_counted_and_names_its_way_out(wait: Wait) -> None:
     )
     for each in (held, replace(held, slot=Slot(UUID(int=1), 2), state=State.STUCK)):
         journal.put(each)
-    counts, waits = _counts(journal)
+    found = open_totals(journal)
+    counts, waits = found.counts, found.waits
     assert waits == {wait.value: 1}
     assert f"1 wait ({wait.value}): {RULES[wait]}" in text(findings=counts, waits=waits)
     assert "wait (" not in text(findings=counts)
     assert json.loads(json.dumps(as_json(replace(CALM, waits=waits))))["waits"] == {wait.value: 1}
+
+
+def test_the_oldest_right_that_should_be_gone_has_a_line_of_its_own() -> None:
+    journal, place = MemoryJournal(), partial(Slot, "bob")
+    extra = Finding(
+        *("rights", "user_rights", place(UUID(int=1)), None, Kind.EXTRA_ROW, State.HELD),
+        sentence="",
+        found_at=700 * SECOND,
+    )
+    journal.put(extra)
+    journal.put(replace(extra, slot=place(UUID(int=2)), found_at=600 * SECOND))
+    journal.put(replace(extra, slot=place(UUID(int=3)), found_at=1, kind=Kind.MISSING_ROW))
+    message = replace(extra, family="message", projection="messages", found_at=1)
+    journal.put(replace(message, slot=Slot(UUID(int=1), 1)))
+    age = open_totals(journal).stale_right(1_000 * SECOND)
+    assert age == 400
+    told = [line for line in text(stale_right=age).splitlines() if "400 s after" in line]
+    assert [line.partition(":")[0] for line in told] == ["STALE RIGHT"]
+    assert as_json(replace(CALM, stale_right=age))["stale_right"] == 400
+    assert open_totals(MemoryJournal()).stale_right(1) is None
 
 
 PAUSED = "repairs of all are paused by alice: a look"
@@ -136,7 +157,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
         *("breakers", "watched_since", "pauses", "pilots", "held", "sweep", "losses", "on_hold"),
-        "waits",
+        *("waits", "stale_right"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from checkpoints.clock import now_micros
 from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
@@ -20,6 +22,7 @@ from streaming.pipeline.open_finding import opened
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.steps.outcome import Outcome
 from tests.builders.found import finding_at
+from tests.builders.rights import BOB, EVE, FROM_EVENTS, place
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, OTHER_MAILBOX, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
 
@@ -161,3 +164,27 @@ def test_a_new_reason_is_logged_and_counts_as_no_new_finding(
     labels = ("projection", "kind", "state")
     counted = {each: str(getattr(ELSEWHERE, each)) for each in labels}
     assert kept.metrics.registry.get_sample_value("reconciler_findings_total", counted) == 1
+
+
+def test_the_age_of_a_right_that_should_be_gone_counts_from_when_it_was_found() -> None:
+    metrics = Metrics(CollectorRegistry())
+    family, journal = FROM_EVENTS, MemoryJournal(lambda: NOW)
+    kept = OpenFindings(
+        family, journal, metrics, "rights", DELAY, HeldLooks(family.listing.name, None)
+    )
+    found = now_micros() - 600 * SECOND
+    extra = finding_at(place(BOB), Kind.EXTRA_ROW, State.HELD, found_at=found)
+    extra = replace(extra, family=family.name, projection=family.listing.name)
+    others = [replace(extra, slot=place(EVE), found_at=found + SECOND)]
+    others += [replace(extra, slot=place("ana"), found_at=0, kind=Kind.MISSING_ROW)]
+    for each in (extra, *others):
+        journal.put(each)
+    age = partial(metrics.registry.get_sample_value, "reconciler_stale_right_age_seconds")
+    assert age() == 0
+    kept.recall()
+    assert age() == pytest.approx(600, abs=60)
+    for each in (extra, others[0]):
+        kept.record_outcomes(
+            [Outcome(each.slot, Action.CLOSE, each, State.VERIFIED, projection=each.projection)]
+        )
+    assert age() == 0
