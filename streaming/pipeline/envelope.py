@@ -18,7 +18,7 @@ from reconcilers.words.key import INTEGERS, TIMED, UUIDS
 from reconcilers.words.model import PUBLISHED, Kind
 from streaming.pipeline.event_columns import EventColumns, key_of
 from streaming.pipeline.reasons import TIMED_UUID, UUID, any_wrong, misread, or_wrong_type
-from streaming.pipeline.sources import echo, is_wanted, once
+from streaming.pipeline.sources import echo, is_wanted, once, perhaps_wanted
 
 BAD_RECORD_BYTES = 65_536
 _BOUND = "STRUCT<values: ARRAY<STRUCT<name: STRING, value: STRING>>>"
@@ -91,7 +91,8 @@ def decoder(
         F.from_json(F.col("key").cast("string"), key_schema(family), _OPTIONS).alias("k"),
         once(F.from_json(F.col("value").cast("string"), value_schema(family), _OPTIONS)).alias("v"),
     )
-    told = F.col("value").isNotNull()  # a tombstone of Kafka's compaction names no change
+    # a tombstone of Kafka's compaction names no change
+    told = F.col("value").isNotNull() & perhaps_wanted(family)
     events = EventColumns(family)
     reason = F.when(F.col("looked_again"), _bad_suspect(family)).when(
         F.col("echo").isNull(), _bad_event(events)

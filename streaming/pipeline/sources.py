@@ -6,6 +6,9 @@ applications. These are left out. Native Spark SQL.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -23,6 +26,19 @@ def once(costly: Column) -> Column:
     columns that are not deterministic, such as the number of the task.
     """
     return F.when(F.spark_partition_id() >= 0, costly)
+
+
+def perhaps_wanted(family: Family) -> Column:
+    """Whether the text of a record contains a name that each wanted record contains.
+
+    It is a fraction of the cost of reading the JSON, and most records are of messages. These keep
+    what names nothing, too. Reads the column ``value``.
+    """
+    if family.name == MESSAGE.name:
+        return F.lit(True)
+    text = F.col("value").cast("string")
+    names = (*family.wakes_on, family.name, CANARY_TABLE)
+    return reduce(or_, (text.contains(each) for each in names))
 
 
 def is_wanted(family: Family, keyspace: str) -> Column:

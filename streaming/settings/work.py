@@ -17,6 +17,8 @@ from reconcilers.declared.tallies import MAILBOX_TALLIES, USER_TALLIES
 from reconcilers.declared.tally import Tally
 from streaming.settings.section import Fraction, MaybeSeconds, Seconds, Section
 
+SELDOM_TIMES = 5
+"""How many times as long the window is of tables that seldom change."""
 LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)\])?")
 
 
@@ -42,7 +44,11 @@ class StreamSettings(Section):
     delay: Seconds = Field(
         45.0, description="D: no change is judged earlier; James retries for 31 s"
     )
-    window: Seconds = Field(5.0, description="W: a key comes out D to D + 1.5 W after it is read")
+    window: Seconds = Field(
+        5.0,
+        description="W: a key comes out D to D + 1.5 W after it is read; for systems other than"
+        " messages W is five times as long, at most D",
+    )
     trigger: MaybeSeconds = Field(None, description="time between two batches; else one window")
     master: str = Field("local[2]", description="Spark master: local[N] only, on this host")
     shuffle_partitions: PositiveInt = Field(2, description="tasks that share the looks of a batch")
@@ -60,6 +66,12 @@ class StreamSettings(Section):
         if "://" in self.checkpoint_dir.removeprefix("file://"):
             return "temp_dir", Path("temporary")  # below the working directory
         return "checkpoint_dir", Path(self.checkpoint_dir.removeprefix("file://")) / "temporary"
+
+    @property
+    def seldom(self) -> StreamSettings:
+        """The same for tables that seldom change: fewer batches, because an idle one costs, too."""
+        longer = min(self.delay, SELDOM_TIMES * self.window)
+        return self.model_copy(update={"window": longer, "trigger": None})
 
     @property
     def workers(self) -> int:

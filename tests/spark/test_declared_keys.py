@@ -8,12 +8,25 @@ from uuid import UUID
 
 from pyspark.sql import SparkSession
 
+from reconcilers.capture.frontier import CANARY_TABLE
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family
 from reconcilers.words.model import PUBLISHED, Kind, Wake, look_again
+from streaming.pipeline.sources import perhaps_wanted
 from tests.builders.answered import ANSWERED, WITH_ANSWERED
 from tests.builders.rights import BOB, FROM_EVENTS, RIGHTS, SHARED, place
 from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
-from tests.spark.records import Record, bound, event, keys, published, ranged, settled, wakes
+from tests.spark.records import (
+    COLUMNS,
+    Record,
+    bound,
+    event,
+    keys,
+    published,
+    ranged,
+    settled,
+    wakes,
+)
 
 # --- a key of (text, timeuuid) -------------------------------------------------------------------
 
@@ -191,3 +204,21 @@ def test_each_family_reads_its_own_published_keys_and_the_first_keeps_what_is_no
     assert len(reasons) == 2
     assert "unknown family" in reasons
     assert other.bad == []
+
+
+def test_the_text_of_a_record_tells_which_families_need_not_read_it(spark: SparkSession) -> None:
+    records = {
+        "events": event("eventstore", "i", of_aggregate(str(SHARED), eventid=0)),
+        "row": event("usermailboxacl", "u", {"username": BOB, "mailboxid": str(SHARED)}),
+        "published": published(FROM_EVENTS, look_again(place(), "user_rights")),
+        "canary": event(CANARY_TABLE, "i", {"place": "james/0", "lane": 0}),
+        "message": event("imapuidtable", "i", {"messageid": str(MESSAGE_ID)}),
+        "malformed": (*event("imapuidtable", "i", {})[:-1], b"{"),
+    }
+    given = spark.createDataFrame(list(records.values()), COLUMNS)
+
+    def read(family: Family) -> int:
+        return given.where(perhaps_wanted(family)).count()
+
+    assert read(MESSAGE) == len(records)
+    assert read(FROM_EVENTS) == len(records) - len(("message", "malformed"))

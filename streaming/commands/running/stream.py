@@ -140,7 +140,8 @@ def _run_all(
 
 def _beside(opened: OpenedStream, family: Family, schema: SchemaWatch, threads: Threads) -> Thread:
     """Start the stream of another family, in a thread of its own."""
-    job = workers.job(opened.settings, family, opened.names.suspects_topic)
+    settings = opened.settings.model_copy(update={"stream": opened.settings.stream.seldom})
+    job = workers.job(settings, family, opened.names.suspects_topic)
     own = opened.beside(job, Watcher(opened.settings.kafka))
     begin_generation(own)
     return threads.start(f"stream of {family.name}", supervisor(own, schema, None).run)

@@ -15,7 +15,7 @@ from streaming.canary.no_memory import NoMemoryWatch
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.metrics import Metrics
-from streaming.settings import Mode, Settings
+from streaming.settings import Mode, Settings, StreamSettings
 
 ANY: Any = None
 NAMES = StreamNames.of(Settings(), Mode.REPAIR)
@@ -40,6 +40,12 @@ def test_each_family_has_a_checkpoint_and_bookmarks_of_its_own() -> None:
     assert NAMES.checkpoint_of(MESSAGE) == NAMES.checkpoint
     assert NAMES.checkpoint_of(RIGHTS) == f"{NAMES.checkpoint}-rights"
     assert NAMES.bookmarks(MESSAGE) != NAMES.bookmarks(RIGHTS)
+
+
+def test_tables_that_seldom_change_get_fewer_batches() -> None:
+    usual = StreamSettings(delay=45, window=5, trigger=1).seldom
+    assert (usual.delay, usual.window, usual.trigger) == (45, 25, None)
+    assert StreamSettings(delay=3, window=1).seldom.window == 3, "no window is longer than D"
 
 
 class Losses:
