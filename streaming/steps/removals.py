@@ -15,13 +15,14 @@ losses is overlooked, wherever its rows lie:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from checkpoints.journal import Journal
 from reconcilers.declared.family import Family, Projection
-from reconcilers.words.model import KeyValue, Kind, Slot
+from reconcilers.rows.halves import in_halves
+from reconcilers.words.model import KeyValue, Kind, Row, Slot
 from streaming.steps.ports import GroupTables, SourcedSlot
 
 IDS_A_READ = 100
@@ -79,20 +80,27 @@ class Removals:
     def _has_most(self, rows: Sequence[SourcedSlot], group: KeyValue) -> bool:
         """Whether few of these rows have lost their truth, or no more than still have it."""
         sources = [source for _, source in rows if source is not None]
-        have = 0
+        have = lost = 0
         for begin in range(0, len(sources), IDS_A_READ):
-            have += sum(self._have_truth(sources[begin : begin + IDS_A_READ], group))
+            for has_truth in self._have_truth(sources[begin : begin + IDS_A_READ], group):
+                have, lost = have + has_truth, lost + (not has_truth)
             if 2 * have > len(sources):
                 return True
-        lost = len(sources) - have
         few = self.empty_truth_min_rows
         return (have > 0 or len(rows) < few) and (lost < few or lost <= have)
 
     def _have_truth(self, sources: Sequence[KeyValue], group: KeyValue) -> Iterator[bool]:
-        truths = self.tables.truth_rows(sources)
+        """Whether each source has truth here; one that cannot be read is left out: it may have."""
+        read = in_halves(sources, self._truths, self._read_nothing)
         place = self.family.truth.slot[0]
-        for source in sources:
-            yield any(row.get(place) == group for row in truths.get(source, ()))
+        for truths in (each for some in read.answers for each in some.values()):
+            yield any(row.get(place) == group for row in truths)
+
+    def _truths(self, sources: Sequence[KeyValue]) -> Mapping[KeyValue, tuple[Row, ...]]:
+        return {**dict.fromkeys(sources, ()), **self.tables.truth_rows(sources)}
+
+    def _read_nothing(self) -> None:
+        self.tables.truth_rows([self.family.truth.source.of_no_row])
 
 
 def may_be_unread(journal: Journal, family: Family, slot: Slot) -> bool:
