@@ -21,7 +21,6 @@ from uuid import UUID
 
 from reconcilers.declared.writes import AddRow, AddToSet, DeleteRow, RemoveFromSet, SetCells, Write
 from reconcilers.words.model import KeyValue, Micros, Row, Value
-from tests.builders.slots import mailbox_of, uid_of
 
 Key = tuple[KeyValue, ...]
 Elements = Mapping[str, frozenset[str]]
@@ -152,7 +151,7 @@ class Table:
 
 def statement_of(write: Write) -> Statement:
     """The statement that one of the product's writes stands for."""
-    key = (mailbox_of(write.slot), uid_of(write.slot))
+    key = write.slot.key
     match write:
         case AddRow():
             return Insert(key, write.at, {})

@@ -21,6 +21,7 @@ from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store, cre
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
+from checkpoints.no_lineage import NoLineage
 from deploy.comparison.messages import Mismatch, compare_row
 from deploy.mailserver import james
 from deploy.mailserver.mail import Message
@@ -53,6 +54,7 @@ COMES_BACK = DELAY
 SHADOW: Micros = 600_000
 MOST_ATTEMPTS = 3
 MOST_FAILURES = 50
+MESSAGES = keeping(MESSAGE, ())
 
 
 class Point(StrEnum):
@@ -112,7 +114,7 @@ class Stopping:
 
 @dataclass(frozen=True)
 class Ground:
-    """Two keyspaces on the stack: James's two tables (nobody else looks at them), and our own.
+    """Two keyspaces on the stack: a family's tables of James (no stream reads them), and our own.
 
     ``session`` gives rows as named tuples, as the mail server's code wants them.
     """
@@ -121,7 +123,7 @@ class Ground:
     keyspace: str
     family: Family
     tables: Tables
-    lineage: CassandraLineage
+    lineage: Lineage
     journal: CassandraJournal
 
     @property
@@ -130,13 +132,15 @@ class Ground:
 
 
 @contextmanager
-def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]:
+def ground(
+    stack: Endpoints, session: Session, folder: Path, family: Family = MESSAGES
+) -> Iterator[Ground]:
     """Made for one module of tests, dropped after it."""
     keyspace, own = (f"{name}_{uuid.uuid4().hex[:8]}" for name in ("rounds", "reconciler"))
     tables = [
         statement
         for statement in james.schema_statements(keyspace)
-        if any(f"{keyspace}.{name} (" in statement for name in ("imapuidtable", "messageidtable"))
+        if any(f"{keyspace}.{name} (" in statement for name in family.wakes_on)
     ]
     product: Session | None = None
     try:
@@ -147,7 +151,7 @@ def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]
         file = write_settings(folder / "rounds.toml", stack, keyspace, own, {})
         settings = load(file, {}).cassandra
         product = open_session(settings)
-        yield _on(session, product, settings)
+        yield _on(session, product, settings, family)
     finally:
         if product is not None:
             product.cluster.shutdown()
@@ -155,10 +159,12 @@ def ground(stack: Endpoints, session: Session, folder: Path) -> Iterator[Ground]
             session.execute(f"DROP KEYSPACE IF EXISTS {each}")
 
 
-def _on(session: Session, product: Session, settings: CassandraSettings) -> Ground:
-    family = bind(keeping(MESSAGE, ()), schema_of(product, settings.keyspace))
+def _on(
+    session: Session, product: Session, settings: CassandraSettings, declared: Family
+) -> Ground:
+    family = bind(declared, schema_of(product, settings.keyspace))
     store = Store(product, settings.own_keyspace)
-    lineage = CassandraLineage(store)
+    lineage = CassandraLineage(store) if family.remembered else NoLineage()
     lineage.watch_from(1)
     return Ground(
         session,

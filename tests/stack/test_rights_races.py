@@ -1,0 +1,234 @@
+"""The list of a mailbox changes at an exact point of a repair of its rows, on a real Cassandra.
+
+Every difference, every change, every two points at which the event and the subscriber's write to
+the row arrive, by clocks 300 ms ahead of and behind ours, and with that write lost. The row that
+the subscriber wrote stands, and later rounds make all rows those of the list. All cases are played
+side by side, each with a user and a mailbox of its own.
+"""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.clock import now_micros
+from deploy.mailserver.mail import Clock
+from reconcilers.declared.families.rights import RIGHTS
+from reconcilers.words.model import Kind, Slot, Wake
+from tests.endpoints import Endpoints
+from tests.stack.rounds import (
+    SECOND,
+    Ground,
+    Point,
+    Rounds,
+    Stopping,
+    ground,
+    let_a_delay_pass,
+)
+
+pytestmark = pytest.mark.stack
+
+LONG_AGO = 60 * SECOND
+MOST_ROUNDS = 8
+CLOCKS_MS = (0, 300, -300)
+List = Mapping[str, str]
+NEVER = Kind.ABSENT_WITHOUT_DELETE
+"""A row that no list has ever named."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference, a change of the list, and where its statements arrive; None: one is lost."""
+
+    kind: Kind
+    change: str
+    event: Point
+    write: Point | None
+    clock_ms: int
+
+
+def points() -> Iterator[tuple[Point, Point | None]]:
+    order = list(Point)
+    for number, event in enumerate(order):
+        for write in order[number:]:
+            yield event, write
+        yield event, None
+
+
+CHANGES: Mapping[str, str | None] = {"grants": "lrw", "restricts": "l", "revokes": None}
+CASES = [
+    Case(kind, change, *where, clock_ms)
+    for kind in (Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW, NEVER)
+    for change in CHANGES
+    for where in points()
+    for clock_ms in CLOCKS_MS
+    if where[1] is not None or clock_ms == 0
+]
+
+
+@dataclass
+class Played:
+    """One case on its way, and the letters in its row at its turns; None: no row."""
+
+    case: Case
+    session: Session
+    keyspace: str
+    rounds: Rounds
+    user: str
+    mailbox: UUID = field(default_factory=uuid.uuid1)
+    lists: list[List] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)
+    repairs_raced: int = 0
+    after_race: str | None = None
+    at_end: str | None = None
+
+    def plant(self) -> None:
+        """The difference; its row is as old as `LONG_AGO`."""
+        other, listed = {"eve": "l"}, {self.user: "lr"}
+        row = {Kind.MISSING_ROW: None, Kind.DIFFERING_CELLS: "lw"}.get(self.case.kind, "lr")
+        self.add_event(other if self.case.kind is NEVER else {**other, **listed})
+        if self.case.kind is Kind.EXTRA_ROW:
+            self.add_event(other)
+        then = now_micros() - LONG_AGO
+        self.write("eve", "l", then)
+        if row is not None:
+            self.write(self.user, row, then)
+
+    def add_event(self, new: List) -> None:
+        """As a lightweight transaction; the stream hears of it."""
+        number, before = len(self.lists), self.lists[-1] if self.lists else {}
+        difference = {"oldAcl": {"entries": before}, "newAcl": {"entries": new}}
+        told = {"eventId": number, "aggregateKey": str(self.mailbox), "type": "acl-updated"}
+        self.session.execute(
+            f"INSERT INTO {self.keyspace}.eventstore (aggregateid, eventid, event)"
+            " VALUES (%s, %s, %s) IF NOT EXISTS",
+            (str(self.mailbox), number, json.dumps({**told, "aclDiff": difference})),
+        )
+        self.lists.append(new)
+        self.rounds.due.append(Wake((None, self.mailbox), self.mailbox, from_truth=True))
+
+    def write(self, user: str, rights: str | None, at: int) -> None:
+        """As James's subscriber; the stream hears of it."""
+        table, key = f"{self.keyspace}.usermailboxacl", (user, self.mailbox)
+        if rights is None:
+            cql = f"DELETE FROM {table} USING TIMESTAMP {at} WHERE username = %s AND mailboxid = %s"
+            self.session.execute(cql, key)
+        else:
+            columns = "(username, mailboxid, rights) VALUES (%s, %s, %s)"
+            cql = f"INSERT INTO {table} {columns} USING TIMESTAMP {at}"
+            self.session.execute(cql, (*key, rights))
+        self.rounds.due.append(Wake(key, None))
+
+    def stop(self, point: Point) -> None:
+        """Let the change in: each statement once, at its point."""
+        new = CHANGES[self.case.change]
+        if point is self.case.event and "event" not in self.sent:
+            self.sent.add("event")
+            kept = {"eve": "l"}
+            self.add_event(kept if new is None else {**kept, self.user: new})
+        if point is self.case.write and "write" not in self.sent:
+            self.sent.add("write")
+            self.write(self.user, new, Clock(self.case.clock_ms).now_us())
+
+    def race(self) -> None:
+        """The round in which the list changes; a point that it does not reach comes after it."""
+        self.rounds.tables = Stopping(self.rounds.ground.tables, self.stop)
+        self.rounds.round()
+        self.repairs_raced = len(self.rounds.repairs())
+        for point in Point:
+            self.stop(point)
+        self.after_race = self.shown(self.user)
+
+    def go_on(self) -> bool:
+        """A later round; whether there was anything to do."""
+        busy = bool(self.rounds.due)
+        if busy:
+            self.rounds.round()
+        self.at_end = self.shown(self.user)
+        return busy
+
+    def shown(self, user: str) -> str | None:
+        row: Any = self.session.execute(
+            f"SELECT rights FROM {self.keyspace}.usermailboxacl"
+            " WHERE username = %s AND mailboxid = %s",
+            (user, self.mailbox),
+        ).one()
+        return None if row is None else str(row.rights)
+
+
+@pytest.fixture(scope="module")
+def rights(
+    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ground]:
+    with ground(stack, cassandra, tmp_path_factory.mktemp("rights"), RIGHTS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def played(rights: Ground) -> dict[Case, Played]:
+    """All cases, from the planted difference to rest."""
+    plays = {
+        case: Played(case, rights.session, rights.keyspace, Rounds(rights), f"user{number}")
+        for number, case in enumerate(CASES)
+    }
+    for play in plays.values():
+        play.plant()
+    let_a_delay_pass()  # an event has no write time but that of its transaction
+    for case, play in plays.items():
+        if case.kind is NEVER:  # it is removed at the second look
+            play.rounds.round()
+    let_a_delay_pass()
+    for play in plays.values():
+        play.race()
+    busy = list(plays.values())
+    for _ in range(MOST_ROUNDS):
+        let_a_delay_pass()
+        busy = [play for play in busy if play.go_on()]
+    return plays
+
+
+# --- what must hold -------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=(Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW, NEVER), ids=str)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return Kind(request.param)
+
+
+@pytest.fixture(params=CHANGES)
+def plays(
+    request: pytest.FixtureRequest, kind: Kind, played: dict[Case, Played]
+) -> dict[Case, Played]:
+    """Those of one kind and change, at all points and by all clocks."""
+    wanted = (kind, request.param)
+    return {case: play for case, play in played.items() if (case.kind, case.change) == wanted}
+
+
+def test_the_row_that_was_written_meanwhile_is_never_overridden(plays: dict[Case, Played]) -> None:
+    found = {case: play.after_race for case, play in plays.items() if case.write is not None}
+    assert found == {case: CHANGES[case.change] for case in found}
+
+
+def test_later_rounds_make_every_row_that_of_the_list(plays: dict[Case, Played]) -> None:
+    """Also where the subscriber's write was lost: nothing that should be gone survives."""
+    found = {case: play.at_end for case, play in plays.items()}
+    assert found == {case: CHANGES[case.change] for case in plays}
+    for case, play in plays.items():
+        assert play.shown("eve") == "l", case
+        assert play.rounds.due == [], case
+        assert play.rounds.findings([Slot(play.user, play.mailbox)]) == {}, case
+        assert play.rounds.failures == [], case
+
+
+def test_a_repair_is_raced_wherever_the_change_comes_after_the_reads(
+    plays: dict[Case, Played],
+) -> None:
+    unaware = {Point.CONFIRMED, Point.JOURNALLED, Point.REPAIRED}
+    sent = {case: play.repairs_raced for case, play in plays.items() if case.event in unaware}
+    assert sent == dict.fromkeys(sent, 1)
+    assert sent
