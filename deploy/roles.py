@@ -21,7 +21,7 @@ def rewritten(text: str) -> str:
 
 def _grants() -> Iterator[str]:
     for family in FAMILIES:
-        for projection in family.projections:
+        for projection in (each for each in family.projections if not each.only_by):
             table = f"apache_james.{projection.table}"
             yield f"-- {projection.name}:\n"
             yield f"GRANT SELECT ON TABLE {table} TO reconciler;\n"

@@ -26,9 +26,10 @@ class Projection:
     ``optional`` names the content of a table that some installations leave empty. ``conversions``
     are for columns that are stored in another form than in the truth. ``keeps`` are columns that
     its readers need and the truth lacks (`reconcilers.rows.kept`). ``grants_access``: whom a row
-    names may read mail, so one too many lets somebody in. ``columns`` (without the key) and
-    ``sets`` come from the cluster's schema (`bind`), because versions of James differ. Raises
-    `NotGuarded` if the table is a truth table (promise 1).
+    names may read mail. ``only_by`` is the command that alone repairs it: the stream reports.
+    ``partition`` is the partition key, if it is not the first column of ``key``. ``columns``
+    (without the key) and ``sets`` come from the cluster's schema (`bind`), because versions of
+    James differ. Raises `NotGuarded` if the table is a truth table (promise 1).
     """
 
     name: str
@@ -42,11 +43,13 @@ class Projection:
     conversions: Conversions = field(default_factory=dict)
     keeps: tuple[str, ...] = ()
     grants_access: bool = False
+    only_by: str = ""
+    partition: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     sets: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        if self.table in NEVER_WRITTEN:
+        if self.table in NEVER_WRITTEN and not self.only_by:
             raise NotGuarded(f"projection {self.name} names the truth table {self.table}")
 
     @property
@@ -81,7 +84,7 @@ class Family:
 
     Raises `NotGuarded` if it would write a table that it reads as truth (promise 1). Raises
     `Misconfigured` if two names are equal, if a projection has another key, or if a family that is
-    not remembered has a listing whose key does not name the source.
+    not remembered removes rows of a listing whose key does not name the source.
     """
 
     name: str
@@ -95,7 +98,7 @@ class Family:
     remembered: bool = True
 
     def __post_init__(self) -> None:
-        for each in self.repaired:
+        for each in self.written:
             if each.table in (*self.truth.tables, *self.reads):
                 raise NotGuarded(f"family {self.name} reads {each.table}: it must not write it")
         names = [*(column.name for column in self.named), *WAKE_FIELDS]
@@ -104,11 +107,9 @@ class Family:
         for projection in self.projections:
             if len(projection.key) != len(self.key) and projection.collects is None:
                 raise Misconfigured(f"projection {projection.name} has another key than its family")
-        removes = any(not each.keeps for each in self.projections)
+        removes = any(not each.keeps and not each.only_by for each in self.projections)
         if not self.remembered and removes and not self.is_source_in_key:
-            raise Misconfigured(
-                f"family {self.name} needs lineage: no key of its rows names the source"
-            )
+            raise Misconfigured(f"family {self.name} needs lineage: its keys name no source")
 
     @property
     def is_source_in_key(self) -> bool:
@@ -174,8 +175,13 @@ class Family:
 
     @property
     def repaired(self) -> tuple[Projection | Tally, ...]:
-        """All projections and tallies, which are all that it may write."""
+        """All projections and tallies."""
         return (*self.projections, *self.tallies)
+
+    @property
+    def written(self) -> tuple[Projection | Tally, ...]:
+        """All that it may write."""
+        return (*(each for each in self.projections if not each.only_by), *self.tallies)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class Write:
     at: Micros
 
     def __post_init__(self) -> None:
-        if self.projection.table in NEVER_WRITTEN:
+        if self.projection.table in NEVER_WRITTEN or self.projection.only_by:
             raise NotGuarded(f"{self.projection.table} holds the truth: it is never written")
         if self.at <= 0:
             raise NotGuarded(f"a write to {self.projection.table} needs its guard timestamp")

@@ -19,6 +19,7 @@ from reconcilers.rows.evidence import (
     without_evidence,
 )
 from reconcilers.rows.kept import report_of_kept
+from reconcilers.rows.only_by import told_by_both_sides
 from reconcilers.rows.seen import Seen
 from reconcilers.words.model import (
     SECOND,
@@ -82,6 +83,8 @@ def judge(
         )
     if (why := _too_early(family, projection, seen, difference, moment)) is not None:
         return LookAgain(difference, why)
+    if projection.only_by:
+        return told_by_both_sides(family, projection, seen, difference)
     report = _reported_class(family, projection, seen, difference, moment)
     if report is None and difference.kind is Kind.MISSING_ROW and not projection.is_index:
         report = _shadowed_delete(seen, moment)

@@ -45,8 +45,8 @@ def plan(
 
     ``attempt`` counts from 0. Later attempts are newer than tombstones, whose time cannot be read.
     """
-    if any(at <= 0 for row in (*seen.truths, seen.actual) if row for at in row.written.values()):
-        return Report(Kind.UNGUARDABLE, "a cell was written at the beginning of time, or before")
+    if (why := _not_ours(projection, seen, difference)) is not None:
+        return why
     if projection.is_index:
         return (_index_write(projection, seen, difference, moment),)
     match difference.kind:
@@ -58,6 +58,15 @@ def plan(
             return _remove(projection, seen)
         case _:
             return Report(difference.kind, "reported classes are never written")
+
+
+def _not_ours(projection: Projection, seen: Seen, difference: Difference) -> Report | None:
+    """Why no write of the stream repairs this; None if one may."""
+    if projection.only_by:
+        return Report(difference.kind, f"only `{projection.only_by}` repairs it")
+    if any(at <= 0 for row in (*seen.truths, seen.actual) if row for at in row.written.values()):
+        return Report(Kind.UNGUARDABLE, "a cell was written at the beginning of time, or before")
+    return None
 
 
 def _wanted(projection: Projection, seen: Seen) -> Row:

@@ -38,6 +38,10 @@ def refusal(
     group, so it is called last, and only for a removal that nothing else holds back.
     """
     kind = repair.difference.kind
+    if projection.only_by:
+        return Refusal(
+            State.HELD, kind, Waiting(Wait.COMMAND, f"`{projection.only_by}` repairs it")
+        )
     removal = kind is Kind.EXTRA_ROW and not projection.is_index
     memory = admission.memory_wait if repair.rests_on_memory else None
     held = admission.repairs_wait or (admission.removals_wait if removal else None) or memory

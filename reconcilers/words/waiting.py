@@ -20,6 +20,7 @@ class Wait(StrEnum):
     OWN_KEYSPACE = "own_keyspace"
     PAUSES_UNKNOWN = "pauses_unknown"
     BREAKER = "breaker"
+    COMMAND = "command"
     DECISION = "decision"
     BEHIND = "behind"
     CEILING = "ceiling"
@@ -105,6 +106,11 @@ RULES: Mapping[Wait, WaitRule] = {
         "a breaker is open: more was found than is believable",
         Ends.PERSON,
         "reconcile resume --breaker NAME",
+    ),
+    Wait.COMMAND: WaitRule(
+        "it is repaired while James is offline, or merged by James",
+        Ends.PERSON,
+        "reconcile mailboxes",
     ),
     Wait.DECISION: WaitRule(
         "a person has to decide", Ends.PERSON, "reconcile findings --accept KEY"

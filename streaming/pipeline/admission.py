@@ -15,7 +15,7 @@ from checkpoints.lease import Lease
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker, count_of
 from reconcilers.limits.gate import Answers
-from reconcilers.limits.write_target import EVERYTHING, WriteTarget, repair_of
+from reconcilers.limits.write_target import EVERYTHING, repair_of
 from reconcilers.words.model import Micros, Suspect
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
@@ -89,9 +89,11 @@ class AdmissionControl:
         A suspect does not count while its table refuses or it is paused: it comes back, and counts
         then. A difference that can only be reported never counts.
         """
-        if suspect.kind not in WRITTEN or suspect.projection in self.findings.refusing:
+        of = next(each for each in self.family.projections if each.name == suspect.projection)
+        kind, refusing = suspect.kind, self.findings.refusing
+        if kind is None or kind not in WRITTEN or of.only_by or of.name in refusing:
             return False
-        target = self._target(suspect)
+        target = repair_of(of, kind, suspect.slot)
         if self.mode is Mode.REPAIR and self.pauses.watch.why(target) is not None:
             return False
         if not suspect.looked_again:
@@ -104,11 +106,6 @@ class AdmissionControl:
         within = self.breakers.once_in if decided else self.breakers.put_off_for
         counted = self.breakers.was_counted(suspect, at, within)
         return self.findings.is_not_written(suspect) and not counted
-
-    def _target(self, suspect: Suspect) -> WriteTarget:
-        assert suspect.kind is not None
-        of = next(each for each in self.family.projections if each.name == suspect.projection)
-        return repair_of(of, suspect.kind, suspect.slot)
 
     def paused_because(self) -> Waiting | None:
         """Why no repair at all is possible now, whatever a batch holds; None if one is."""

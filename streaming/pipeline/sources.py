@@ -29,7 +29,7 @@ def once(costly: Column) -> Column:
 
 
 def perhaps_wanted(family: Family) -> Column:
-    """Whether the text of a record contains a name that each wanted record contains.
+    """Whether the text of a record contains a JSON string that each wanted record contains.
 
     It is a fraction of the cost of reading the JSON, and most records are of messages. These keep
     what names nothing, too. Reads the column ``value``.
@@ -38,7 +38,7 @@ def perhaps_wanted(family: Family) -> Column:
         return F.lit(True)
     text = F.col("value").cast("string")
     names = (*family.wakes_on, family.name, CANARY_TABLE)
-    return reduce(or_, (text.contains(each) for each in names))
+    return reduce(or_, (text.contains(f'"{each}"') for each in names))
 
 
 def is_wanted(family: Family, keyspace: str) -> Column:

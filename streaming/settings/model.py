@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from reconcilers.counters.live_table import without
 from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.mailbox import MAILBOX
 from reconcilers.declared.families.rights import RIGHTS, rights_from
 from reconcilers.declared.family import Family, keeping
 from streaming.settings.section import Section
@@ -50,12 +51,13 @@ class Settings(Section):
         return tuple(family for family in kept if family.repaired)
 
     def _declared(self) -> Iterator[Family]:
-        """All families, that of rights with the configured truth."""
+        """All families that are switched on, that of rights with the configured truth."""
         for family in FAMILIES:
-            if family is not RIGHTS:
+            if family is RIGHTS:
+                if self.rights.truth != "off":
+                    yield rights_from(self.rights.truth)
+            elif family is not MAILBOX or self.mailboxes.watch:
                 yield family
-            elif self.rights.truth != "off":
-                yield rights_from(self.rights.truth)
 
     def _one_table(self, family: Family) -> Family:
         """Keep, of two tables of quotas, the configured one."""

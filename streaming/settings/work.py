@@ -220,12 +220,17 @@ RightTable = Literal["path", "mailbox", "none"]
 
 
 class MailboxesSettings(Section):
-    """Mailbox objects: `reconcile mailboxes`."""
+    """Mailbox objects: `reconcile mailboxes`, and what the stream reports of them."""
 
     right: RightTable = Field(
         "none",
         description="side that is right where `mailbox` and `mailboxPathV3` differ: path for James"
         " since June 2026, before that a person chooses; none: conflicts are only reported",
+    )
+    watch: bool = Field(
+        default=False,
+        description="the stream reports conflicts, too; needs change capture of both tables, and"
+        " agents that were started after `mailbox` was created",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reconcilers.declared.family import Family, Projection
@@ -53,7 +54,7 @@ class ConfirmedSuspect:
     def source(self, column: str) -> str | None:
         """The truth row's value in ``column``, or the consulted sources if there is no row."""
         if self.seen.truths:
-            return str(self.seen.truths[0].get(column))
+            return AND.join(dict.fromkeys(str(each.get(column)) for each in self.seen.truths))
         return AND.join(sorted(str(each) for each in self.seen.consulted)) or None
 
     def wake(self, suspected: Kind | None) -> Wake:
@@ -97,3 +98,12 @@ class ConfirmedSuspect:
             before=previous.before,
             writes=previous.writes,
         )
+
+
+def with_sources(family: Family, suspect: Suspect, found: Mapping[Slot, Finding]) -> Suspect:
+    """The suspect with the sources of the open finding at its slot: they may claim it, too."""
+    finding, source = found.get(suspect.slot), family.truth.source
+    if finding is None:
+        return suspect
+    named = (source.value(each) for each in finding.sources)
+    return replace(suspect, sources=suspect.sources.union(named))

@@ -35,7 +35,7 @@ from reconcilers.words.model import (
 from reconcilers.words.waiting import Waiting
 from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer, Unreadable
-from streaming.steps.confirmed_suspect import ConfirmedSuspect
+from streaming.steps.confirmed_suspect import ConfirmedSuspect, with_sources
 from streaming.steps.outcome import Outcome
 from streaming.steps.own_deletes import RememberedWrites
 from streaming.steps.parking import Parking
@@ -157,6 +157,8 @@ class Examiner:
         moment = Moment(began, rules.delay, heard)
         slots, name = [suspect.slot for suspect in suspects], self.projection.name
         open_ones = self.journal.recall(self.family, name, slots)
+        if not self.family.remembered:  # else lineage names them
+            suspects = [with_sources(self.family, each, open_ones) for each in suspects]
         wanted = [suspect for suspect in suspects if suspect.unreadable is None]
         read = in_halves(wanted, self.confirmation.read, self.confirmation.read_nothing)
         seen = {each.slot: each for some in read.answers for each in some}

@@ -75,7 +75,8 @@ class Tables:
     ) -> Iterator[tuple[Slot, KeyValue | None]]:
         columns = ", ".join(dict.fromkeys((*projection.key, str(projection.identity))))
         table, group = self._table(projection.table), projection.key[0]
-        query = self._prepare(f"SELECT {columns} FROM {table} WHERE {group} = ?{rest}")
+        part = " ALLOW FILTERING" if projection.partition else ""  # not its partition key
+        query = self._prepare(f"SELECT {columns} FROM {table} WHERE {group} = ?{rest}{part}")
         for row in self._statements.rows(query, values):
             self.pace.spend(1)
             slot = Slot(*(row[column] for column in projection.key))

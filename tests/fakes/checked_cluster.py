@@ -37,6 +37,7 @@ NEWER = {name: columns for name, columns in JAMES.items() if name not in GONE} |
 EVERYTHING: dict[str, Any] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
     "rights": {"truth": "eventstore"},
+    "mailboxes": {"watch": True},
     "tally": {"projections": ["mailbox_counters", "current_quota"]},
 }
 """Sections that switch all on."""

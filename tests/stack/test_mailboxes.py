@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from cassandra.cluster import Session
 
 from reconcilers.words.exit_codes import ExitCode
 from tests.endpoints import Endpoints
+from tests.stack.boxes import Boxes
 from tests.stack.sabotage import sabotage
 from tests.stack.scenes import Answer
 from tests.stack.streams import PATIENCE, until, write_settings
@@ -24,77 +24,7 @@ pytestmark = pytest.mark.stack
 
 OFFLINE = ("--fix", "--confirm", "ALL-SERVICES-ARE-OFFLINE")
 SENT = "after streaming.tables.mailbox_writer:MailboxWriter.send"
-NAMESPACE, USER = "#private", "o'neil@example.org"
 Changes = dict[str, dict[str, Any]]
-Tables = tuple[dict[UUID, str | None], dict[str, UUID]]
-"""The names of mailboxes by id, and the ids of paths by name."""
-
-
-class Boxes:
-    """A keyspace with mailbox objects of one user, written by plain CQL."""
-
-    def __init__(self, session: Session, keyspace: str) -> None:
-        self.session, self.keyspace = session, keyspace
-        self.ids = {name: uuid.uuid1() for name in "abcdefghijklm"}
-
-    def mailbox(self, id_: str, name: str) -> None:
-        self.session.execute(
-            f"INSERT INTO {self.keyspace}.mailbox (id, mailboxbase, name, uidvalidity)"
-            f" VALUES (%s, {{namespace: %s, user: %s}}, %s, 7)",
-            (self.ids[id_], NAMESPACE, USER, name),
-        )
-
-    def path(self, name: str, id_: str) -> None:
-        self.session.execute(
-            f"INSERT INTO {self.keyspace}.mailboxpathv3"
-            " (namespace, user, mailboxname, mailboxid, uidvalidity)"
-            " VALUES (%s, %s, %s, %s, 7) IF NOT EXISTS",
-            (NAMESPACE, USER, name, self.ids[id_]),
-        )
-
-    def message(self, id_: str) -> None:
-        self.session.execute(
-            f"INSERT INTO {self.keyspace}.messageidtable (mailboxid, uid, messageid)"
-            " VALUES (%s, 1, %s)",
-            (self.ids[id_], uuid.uuid1()),
-        )
-
-    def plant(self) -> None:
-        """One conflict of each kind, an orphan path whose mailbox has mail, and a right mailbox."""
-        self.mailbox("a", "INBOX")
-        self.path("INBOX", "a")
-        self.path("orphan", "b")
-        self.mailbox("c", "missing")
-        self.mailbox("d", "before")
-        self.path("after", "d")
-        self.mailbox("e", "one")
-        self.path("one", "e")
-        self.path("other", "e")
-        self.mailbox("f", "g's")
-        self.path("f's", "f")
-        self.mailbox("g", "f's")
-        self.path("g's", "g")
-        self.mailbox("h", "wanted")
-        self.path("wanted", "i")
-        self.mailbox("j", "shared")
-        self.mailbox("k", "shared")
-        self.path("shared", "j")
-        self.path("with mail", "l")
-        self.message("l")
-        self.session.execute(
-            f"UPDATE {self.keyspace}.mailbox SET uidvalidity = 7 WHERE id = %s", (self.ids["m"],)
-        )
-
-    def tables(self) -> Tables:
-        mailboxes = self.session.execute(f"SELECT id, name FROM {self.keyspace}.mailbox")
-        paths = self.session.execute(
-            f"SELECT mailboxname, mailboxid FROM {self.keyspace}.mailboxpathv3"
-        )
-        return {row[0]: row[1] for row in mailboxes}, {row[0]: row[1] for row in paths}
-
-    def expected(self, mailboxes: Mapping[str, str | None], paths: Mapping[str, str]) -> Tables:
-        by_id = {self.ids[id_]: name for id_, name in mailboxes.items()}
-        return by_id, {name: self.ids[id_] for name, id_ in paths.items()}
 
 
 KINDS = {

@@ -179,7 +179,8 @@ class ExplainDesk:
 
     def _around(self, sources: Iterable[KeyValue]) -> Surroundings:
         watching = self.job.connections().lineage.watching()
-        content = {str(each): self._content(each) for each in sorted(sources, key=str)}
+        kept = sources if self.family.truth.kept_in else ()
+        content = {str(each): self._content(each) for each in sorted(kept, key=str)}
         return Surroundings(
             tuple(self._hindrances()),
             content,

@@ -136,7 +136,9 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 
 @pytest.mark.parametrize("text", ["", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", "a/b/c", "7"])
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
-    shapes = "MAILBOXID/UID, USERNAME/MAILBOXID, MAILBOXID, QUOTAROOT"
+    shapes = (
+        "MAILBOXID/UID, USERNAME/MAILBOXID, USERNAME/NAMESPACE/MAILBOXNAME, MAILBOXID, QUOTAROOT"
+    )
     told = f"^'{text}' is not any of {shapes}, as the list shows them$"
     with pytest.raises(argparse.ArgumentTypeError, match=told):
         finding_filter.key_of(text)

@@ -67,9 +67,11 @@ def test_the_tables_that_are_never_written() -> None:
 
 
 def test_the_families_with_their_truth_and_its_key() -> None:
-    names = ["message", "rights", "mailbox_tally", "user_tally"]
+    names = ["message", "rights", "mailbox", "mailbox_tally", "user_tally"]
     assert [family.name for family in FAMILIES] == names
-    message, rights, mailbox, user = FAMILIES
+    message, rights, objects, mailbox, user = FAMILIES
+    assert (objects.truth.table, objects.truth.source.name) == ("mailbox", "id")
+    assert objects.wakes_on == ("mailbox", "mailboxpathv3")
     for family in (message, mailbox, user):
         assert (family.truth.table, family.truth.source.name) == ("imapuidtable", "messageid")
         assert family.truth.slot == ("mailboxid", "uid")
@@ -94,6 +96,7 @@ def test_the_projections_and_tallies_with_their_tables() -> None:
         "recent_uids": "mailboxrecents",
         "applicable_flags": "applicableflag",
         "user_rights": "usermailboxacl",
+        "mailbox_paths": "mailboxpathv3",
     }
     cells = {
         each.table: (
@@ -190,8 +193,8 @@ def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:
 
 def test_the_columns_of_a_list_of_findings() -> None:
     assert " ".join(COLUMNS) == (
-        "time family projection mailboxid uid messageid username quotaroot kind state attempts"
-        " accepted found_at next_look waits sentence"
+        "time family projection mailboxid uid messageid username namespace mailboxname id"
+        " quotaroot kind state attempts accepted found_at next_look waits sentence"
     )
     assert sorted(TIMES) == ["found_at", "next_look", "time"]
 

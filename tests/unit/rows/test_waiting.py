@@ -170,7 +170,7 @@ PLACES = {
     "reconcilers/words/errors.py": {Wait.CHANGES},
     "reconcilers/limits/hold.py": {Wait.HOLD},
     "reconcilers/limits/pause.py": {Wait.OWN_KEYSPACE, Wait.PAUSE, Wait.PILOT},
-    "reconcilers/rows/refusal.py": {Wait.OBSERVING},
+    "reconcilers/rows/refusal.py": {Wait.COMMAND, Wait.OBSERVING},
     "reconcilers/sweep/systematic.py": {Wait.DECISION},
     "streaming/commands/wiring/counter_loop.py": {Wait.LEASE},
     "streaming/counters/correct.py": {Wait.DECISION},

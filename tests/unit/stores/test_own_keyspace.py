@@ -119,7 +119,7 @@ def test_without_the_right_to_create_one_line_says_what_to_do(kept: MemorySchema
     with pytest.raises(Misconfigured) as refused:
         own_keyspace.make_own(CassandraSettings())
     said = str(refused.value)
-    steps = "step 1 (the tables of the first release), step 2 (rights)"
+    steps = "step 1 (the tables of the first release), step 2 (rights), step 3 (mailboxes)"
     assert said.startswith(f"keyspace reconciler lacks {steps}: ")
     assert "have an admin run" in said
     assert "`reconcile doctor --fix`" in said

@@ -60,7 +60,8 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
         if family.projections:
             read += (*contents_in(family.truth, schema), *family.truth.owners)
         rights |= {Right("SELECT", james, table) for table in read}
-        rights |= {Right("MODIFY", james, each.table) for each in repaired}
+        written = {each.table for each in family.written}
+        rights |= {Right("MODIFY", james, each.table) for each in repaired if each.table in written}
     tallies = (each for family in settings.families() for each in family.tallies)
     rights |= {Right("SELECT", james, each.table) for each in tallies}  # of two, which is written?
     absent = {each for each in rights if each.keyspace == james and each.table not in schema}
