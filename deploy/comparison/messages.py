@@ -24,7 +24,7 @@ NEEDED_IN_TRUTH = (
 
 
 class DifferenceKind(StrEnum):
-    """How truth and projection disagree on one (mailboxid, uid), or on one counter."""
+    """How truth and projection disagree on one row, or on one counter."""
 
     MISSING = "missing_row"
     EXTRA = "extra_row"
@@ -32,18 +32,22 @@ class DifferenceKind(StrEnum):
     INCOMPLETE_TRUTH = "incomplete_truth_row"
     DUPLICATE_UID = "duplicate_uid"
     WRONG_COUNTER = "wrong_counter"
+    UNREADABLE_LIST = "unreadable_list"
+    MAILBOX_CONFLICT = "mailbox_conflict"
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One difference. `columns` names the cells that differ, or are absent from the truth.
+    """One difference. `mailboxid` and `uid` are the two parts of the row's key in any projection.
+
+    `columns` names the cells that differ, or are absent from the truth.
 
     Of counters `columns` tells what they are, and `owner` whose.
     """
 
     kind: DifferenceKind
     mailboxid: UUID
-    uid: int
+    uid: int | str
     messageids: tuple[UUID, ...] = ()
     columns: tuple[str, ...] = ()
     projection: str = MESSAGES

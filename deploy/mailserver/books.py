@@ -4,9 +4,10 @@ What an index or a counter should hold follows from the messages as they were me
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from uuid import UUID
 
+from deploy.mailserver.attachments import REFERENCES
 from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
 from deploy.mailserver.history import (
     ELEMENT,
@@ -21,15 +22,23 @@ from deploy.mailserver.history import (
     counter_row,
 )
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
+from deploy.mailserver.mailbox_statements import MAILBOXES, agree
+from deploy.mailserver.rights import LIST_RIGHTS, RIGHTS_PROJECTIONS, USER_RIGHTS, is_user
 
 RowSums = Mapping[RowPlace, Counter[str]]
 
 
 class Books:
-    """The histories of all rows of all projections, and the sums of all counters."""
+    """The histories of all rows of all projections, and the sums of all counters.
+
+    `lists` has the newest list of rights of each mailbox, `contents` the attachments that each
+    message lists, as far as references to them are written.
+    """
 
     def __init__(self) -> None:
         self.statements = 0
+        self.lists: dict[UUID, Mapping[str, str]] = {}
+        self.contents: dict[UUID, Set[UUID]] = {}
         self._rows: defaultdict[RowPlace, RowHistory] = defaultdict(RowHistory)
         self._counted: defaultdict[RowPlace, Counter[str]] = defaultdict(Counter)
 
@@ -58,7 +67,7 @@ class Books:
     def uids_of(self, mailboxid: UUID, messageid: UUID) -> set[int]:
         """The uids that the message ever had in this mailbox."""
         return {
-            row[1]
+            int(row[1])
             for row, history in self._messages()
             if row[0] == mailboxid and any(each.messageid == messageid for each in history.meant)
         }
@@ -74,16 +83,31 @@ class Books:
             for row, history in self._messages()
             if history.meant_row() != history.applied_row()
         }
-        indexes = {place for place in self._index_places() if not self.index_is_right(place)}
+        others = {place for place in self._other_places() if not self.is_right(place)}
         wanted = self._wanted_sums(roots)
         sums = {
             place
             for place in wanted.keys() | self._counted.keys()
             if wanted.get(place, Counter()) != self._counted.get(place, Counter())
         }
-        return messages | indexes | sums
+        return messages | others | sums
 
-    def index_is_right(self, place: RowPlace) -> bool:
+    def is_right(self, place: RowPlace) -> bool:
+        """Whether a row is as it must be, of any projection but messages and counters."""
+        projection, row = place
+        applied = self.history(place).applied_row()
+        if projection == MAILBOXES:
+            return agree(applied)
+        if projection == REFERENCES:
+            return bool(applied) == (row[0] in self.contents.get(UUID(str(row[1])), ()))
+        granted = self.lists.get(row[0], {}).get(str(row[1]), "")
+        if projection == USER_RIGHTS:
+            return applied.get("rights", "") == (granted if is_user(str(row[1])) else "")
+        if projection == LIST_RIGHTS:
+            return set(applied) == {f"{ELEMENT}{letter}" for letter in granted}
+        return self._index_is_right(place)
+
+    def _index_is_right(self, place: RowPlace) -> bool:
         """Whether an index row is there just if its message belongs there now.
 
         The flags of a mailbox are right where none in use is missing.
@@ -103,6 +127,18 @@ class Books:
             for cell in history.meant_row()
             if cell.startswith(ELEMENT)
         }
+
+    def _other_places(self) -> Iterator[RowPlace]:
+        yield from self._index_places()
+        yield from (place for place in self._rows if place[0] in (MAILBOXES, REFERENCES))
+        rights = {place for place in self._rows if place[0] in RIGHTS_PROJECTIONS}
+        for mailboxid, granted in self.lists.items():
+            rights |= {(LIST_RIGHTS, (mailboxid, name)) for name in granted}
+            rights |= {(USER_RIGHTS, (mailboxid, name)) for name in filter(is_user, granted)}
+        yield from rights
+        for messageid, attachments in self.contents.items():
+            for attachment in attachments:
+                yield REFERENCES, (attachment, str(messageid))
 
     def _index_places(self) -> set[RowPlace]:
         """Each once: whether the flags of a mailbox are right takes a look at all messages."""

@@ -19,7 +19,7 @@ class Directory:
     """
 
     def __init__(self, rest_s: float = 0.0) -> None:
-        self._rest_s = rest_s
+        self.rest_s = rest_s
         self._idle: list[UUID] = []
         self._rested_at: dict[UUID, float] = {}
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class Directory:
     def check_in(self, messageid: UUID) -> None:
         """Give a message back (or a new one for the first time)."""
         with self._lock:
-            self._rested_at[messageid] = time.monotonic() + self._rest_s
+            self._rested_at[messageid] = time.monotonic() + self.rest_s
             self._idle.append(messageid)
 
     def __len__(self) -> int:

@@ -13,8 +13,11 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 Cells = Mapping[str, Any]
 """The cells of a row, by column."""
-RowKey = tuple[UUID, int]
-"""(mailboxid, uid): the key of a row; with `NO_UID` what a mailbox or a quota root has one of."""
+RowKey = tuple[UUID, int | str]
+"""The key of a row: (mailboxid, uid), or with `NO_UID` what a mailbox or a quota root has one of.
+
+Of a right it is (mailboxid, name), of a reference (id of the attachment, id of the message).
+"""
 RowPlace = tuple[str, RowKey]
 """A row of one projection: the projection's name, and the row's key there."""
 NO_UID = 0
@@ -23,23 +26,32 @@ MESSAGES = "messages"
 
 
 class Statement(StrEnum):
-    """The statements that James sends to its projections: rows, flags, counters."""
+    """The statements that James sends to its projections: rows, flags, counters, mailboxes."""
 
     INSERT = "insert"
     FLAGS = "flags"
+    REPLACE = "replace"
+    """Of a set: what it has, and nothing else."""
     DELETE = "delete"
     COUNT = "count"
+    PATH = "path"
+    NO_PATH = "no_path"
+    MAILBOX = "mailbox"
+    NO_MAILBOX = "no_mailbox"
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectionWrite:
-    """One statement to messageidtable, or to an index table."""
+    """One statement to messageidtable, or to another table that must follow a truth.
+
+    `mailboxid` and `uid` are the two parts of its row's key, of whatever table.
+    """
 
     statement: Statement
     operation: str
-    messageid: UUID
+    messageid: UUID | None
     mailboxid: UUID
-    uid: int
+    uid: int | str
     cells: Mapping[str, object] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
@@ -86,7 +98,7 @@ class CounterWrite:
 
 MailWrite = ProjectionWrite | CounterWrite
 ELEMENT = "userflags."
-"""What the name of a cell begins with that stands for one user flag."""
+"""What the name of a cell begins with that stands for one user flag, or one letter of a right."""
 
 
 def counter_row(owner: UUID | str) -> RowKey:
@@ -101,6 +113,8 @@ def resulting_row(writes: Iterable[tuple[int, ProjectionWrite]]) -> dict[str, ob
     for time, write in writes:
         if write.statement is Statement.DELETE:
             deleted_at = max(deleted_at, time)
+        if write.statement is Statement.REPLACE:
+            deleted_at = max(deleted_at, time - 1)
         for cell, value in write.values().items():
             if time >= cells.get(cell, (-1, None))[0]:
                 cells[cell] = (time, value)

@@ -6,7 +6,7 @@ for each entry when the workload has settled (what happened later decides, see h
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from deploy.mailserver.history import (
     RowPlace,
     Statement,
 )
+from deploy.mailserver.mailbox_statements import MAILBOXES
 
 VERIFIED = "verified"
 """The reconciler repaired it and saw the repair hold."""
@@ -32,9 +33,11 @@ HEALED = "healed"
 
 For a counter: it is right, and no correction was needed (one fault made up for another).
 """
+MAILBOX_CONFLICT = "mailbox_conflict"
+"""`reconcile mailboxes` reports it, and repairs nothing while users work."""
 AMBIGUOUS_RANGE_DELETE = "ambiguous_range_delete"
 CONTENT_LOST = "content_lost"
-"""The same, once James has deleted the message's content: it is nowhere in the truth any more."""
+"""An ambiguous range delete of which James has deleted the content: no truth row is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class LedgerEntry:
     kind: str
     operation: str
     statement: str
-    messageid: UUID
+    messageid: UUID | None
     rows: tuple[RowKey, ...]
     time: datetime
     accepts: tuple[str, ...] = ()
@@ -113,6 +116,16 @@ class Ledger:
         with self._lock:
             self._books.counted(write)
 
+    def listed(self, mailboxid: UUID, granted: Mapping[str, str]) -> None:
+        """The newest event of a mailbox has this list of rights."""
+        with self._lock:
+            self._books.lists[mailboxid] = granted
+
+    def stored(self, messageid: UUID, attachments: Set[UUID]) -> None:
+        """The content of a message lists these attachments, to which there are references."""
+        with self._lock:
+            self._books.contents[messageid] = attachments
+
     def entries(self) -> list[LedgerEntry]:
         """All entries, each with the endings that its row's history so far allows."""
         with self._lock:
@@ -146,12 +159,13 @@ class Ledger:
         history = self._books.history((entry.projection, row))
         if entry.projection in COUNTER_TABLES:
             endings: tuple[str, ...] = (VERIFIED, HEALED)
-        elif entry.projection == MESSAGES:
+        elif entry.projection == MESSAGES and entry.messageid is not None:
             copies = len(self._books.uids_of(row[0], entry.messageid))
             endings = legitimate_endings(history, copies)
         else:
-            right = self._books.index_is_right((entry.projection, row))
-            endings = (VERIFIED, HEALED) if right or history.in_doubt else (VERIFIED,)
+            right = self._books.is_right((entry.projection, row)) or history.in_doubt
+            wrong = MAILBOX_CONFLICT if entry.projection == MAILBOXES else VERIFIED
+            endings = (wrong, HEALED) if right else (wrong,)
         return replace(entry, accepts=endings)
 
     def _append_line(self, line: dict[str, object]) -> None:
@@ -217,8 +231,8 @@ def read_entries(path: Path) -> Iterator[LedgerEntry]:
                 kind=line["kind"],
                 operation=line["operation"],
                 statement=line["statement"],
-                messageid=UUID(line["messageid"]),
-                rows=tuple((UUID(mailboxid), uid) for mailboxid, uid in line["rows"]),
+                messageid=UUID(line["messageid"]) if line["messageid"] else None,
+                rows=tuple((UUID(first), second) for first, second in line["rows"]),
                 time=datetime.fromisoformat(line["time"]),
                 accepts=endings.get(line["id"], tuple(line["accepts"])),
                 projection=line["projection"],
@@ -226,9 +240,9 @@ def read_entries(path: Path) -> Iterator[LedgerEntry]:
 
 
 def _jsonable(entry: LedgerEntry) -> dict[str, object]:
-    rows = [[str(mailboxid), uid] for mailboxid, uid in entry.rows]
+    rows = [[str(first), second] for first, second in entry.rows]
     return asdict(entry) | {
-        "messageid": str(entry.messageid),
+        "messageid": str(entry.messageid) if entry.messageid else None,
         "rows": rows,
         "time": entry.time.isoformat(),
     }

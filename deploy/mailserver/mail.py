@@ -25,8 +25,23 @@ class Flags:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A part of a message that James stores apart as well. `size` in octets."""
+
+    id: str
+    type: str
+    size: int
+    name: str | None = None
+    cid: str | None = None
+    inline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
-    """What a message keeps wherever it is copied to. Sizes in octets."""
+    """What a message keeps wherever it is copied to. Sizes in octets.
+
+    Only a message that arrives has its attachments here: no place of it holds them.
+    """
 
     messageid: UUID
     internaldate: datetime
@@ -34,6 +49,7 @@ class Content:
     fullcontentoctets: int
     headercontent: str
     threadid: UUID | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """Random mail: messages as they arrive, and what users do to their flags."""
 
 import random
+from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
-from deploy.mailserver.mail import Content, Flags
+from deploy.mailserver.mail import Attachment, Content, Flags
 from deploy.mailserver.mailserver import new_timeuuid, now_ms
 
 USER_FLAGS = ("$Forwarded", "$label1", "projects", "a faire")
@@ -31,6 +33,31 @@ def random_flags(chance: random.Random) -> Flags:
         system=frozenset(flag for flag in CHANGEABLE_FLAGS if chance.random() < 0.2),
         user=frozenset(flag for flag in USER_FLAGS if chance.random() < 0.2),
     )
+
+
+def with_attachments(content: Content, chance: random.Random) -> Content:
+    """The message, for some with one or two attachments, of random ids as James gives them."""
+    if chance.random() >= 0.25:
+        return content
+    attachments = tuple(
+        Attachment(
+            id=str(UUID(int=chance.getrandbits(128), version=4)),
+            type="application/pdf",
+            size=chance.randrange(1, 1_000_000),
+            name=chance.choice([None, f"page{number}.pdf"]),
+            inline=chance.random() < 0.5,
+        )
+        for number in range(chance.choice((1, 2)))
+    )
+    return replace(content, attachments=attachments)
+
+
+def random_rights(chance: random.Random) -> tuple[str, str]:
+    """Whose rights are set, mostly those of a user, and to which letters; none take them away."""
+    name = f"friend{chance.randrange(6)}@example.org"
+    if chance.random() < 0.25:
+        name = chance.choice(("$staff", "anyone", f"-{name}", "-$staff"))
+    return name, chance.choice(("", "l", "lr", "lrs", "lrstw", "aeiklprstwx"))
 
 
 def labelled(flags: Flags, chance: random.Random) -> Flags:

@@ -5,6 +5,8 @@ next; only a delete goes to both in parallel. The index tables and the mailbox's
 with the projection of a new message, and after that of any other change. When all of it went
 well, a listener counts the user's quota, and another deletes the content of a message that is
 nowhere any more. Content is there before the truth's first row.
+
+Lists of rights and mailboxes are changed in sharing.py and mailboxes.py.
 """
 
 import functools
@@ -18,17 +20,17 @@ from cassandra.util import uuid_from_time
 
 from deploy.mailserver.contents import ContentStore
 from deploy.mailserver.counter_statements import Counters
-from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, counter_write, quota_root
+from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, counter_write
 from deploy.mailserver.faults import Faults, StatementTimeoutError
 from deploy.mailserver.history import ProjectionWrite, Statement
 from deploy.mailserver.indexes import index_writes
 from deploy.mailserver.mail import Change, Clock, Content, Flags, Message, Numbers
+from deploy.mailserver.mailboxes import Mailboxes
 from deploy.mailserver.projection import ProjectionWriter
-from deploy.mailserver.statements import SERVER_TROUBLE, Statements
-from deploy.mailserver.truth import STRONG, Strength, Truth
-
-UIDVALIDITY = 1
-NAMESPACE = "#private"
+from deploy.mailserver.rights import AccessList
+from deploy.mailserver.statements import SERVER_TROUBLE
+from deploy.mailserver.truth import Truth
+from deploy.mailserver.variant import USUAL, Variant
 
 
 class MessageGoneError(Exception):
@@ -51,33 +53,40 @@ class MailServer:
         numbers: Numbers | None = None,
         clock: Clock | None = None,
         faults: Faults | None = None,
-        strength: Strength = STRONG,
+        variant: Variant = USUAL,
     ) -> None:
         clock, faults = clock or Clock(), faults or Faults()
-        self._keyspace = keyspace
         self._numbers = numbers or Numbers()
-        self._statements = Statements(session)
-        self._truth = Truth(session, keyspace, clock, strength)
+        self._truth = Truth(session, keyspace, clock, variant)
         self._projection = ProjectionWriter(session, keyspace, clock, faults)
-        self._contents = ContentStore(session, keyspace)
+        self._contents = ContentStore(session, keyspace, self._projection, variant.attachments)
+        self._mailboxes = Mailboxes(session, keyspace, self._projection)
         self._counters = Counters(session, keyspace, faults)
-        self._quota_root_of = functools.cache(self._read_quota_root)
 
     def create_mailbox(self, user: str, name: str) -> UUID:
-        """Create a mailbox: first its path, by a lightweight transaction, then itself."""
+        """Create a mailbox."""
         mailboxid = new_timeuuid()
-        self._statements.start(
-            f"INSERT INTO {self._keyspace}.mailboxpathv3 "
-            "(namespace, user, mailboxname, mailboxid, uidvalidity) "
-            "VALUES (?, ?, ?, ?, ?) IF NOT EXISTS",
-            [NAMESPACE, user, name, mailboxid, UIDVALIDITY],
-        ).result()
-        self._statements.start(
-            f"INSERT INTO {self._keyspace}.mailbox (id, mailboxbase, name, uidvalidity) "
-            "VALUES (?, ?, ?, ?)",
-            [mailboxid, (NAMESPACE, user), name, UIDVALIDITY],
-        ).result()
+        self._mailboxes.create(mailboxid, user, name)
         return mailboxid
+
+    def rename_mailbox(self, mailboxid: UUID, name: str) -> None:
+        """Give a mailbox another name, which must be free."""
+        self._mailboxes.rename(mailboxid, name)
+
+    def delete_mailbox(self, mailboxid: UUID) -> None:
+        """Delete a mailbox that holds no message, with all that belongs to it."""
+        self._mailboxes.delete(mailboxid)
+
+    def share(self, mailboxid: UUID, name: str, letters: str) -> None:
+        """Give a name these rights in a mailbox, and no others; none take them away.
+
+        A name is a user, a group (`$`), or either with `-`: what it may not.
+        """
+        self._mailboxes.sharing.grant(mailboxid, name, letters)
+
+    def share_with(self, mailboxid: UUID, granted: AccessList) -> None:
+        """Replace the whole list of a mailbox."""
+        self._mailboxes.sharing.replace(mailboxid, granted)
 
     def places(self, messageid: UUID) -> list[Message]:
         """Every mailbox and uid that holds the message, read strongly from the truth."""
@@ -153,18 +162,10 @@ class MailServer:
         if counters is not None:
             sends.append(functools.partial(self._counters.send, counters))
         in_parallel(sends)
-        root = self._quota_root_of(mailboxid)
+        root = self._mailboxes.quota_root_of(mailboxid)
         quota = counter_write(CURRENT_QUOTA, change, root) if root is not None else None
         if quota is not None:
             self._counters.send(quota)
-
-    def _read_quota_root(self, mailboxid: UUID) -> str | None:
-        """Of the user whom the mailbox belongs to; None where there is no such mailbox."""
-        mailbox = self._statements.start(
-            f"SELECT mailboxbase FROM {self._keyspace}.mailbox WHERE id = ?", [mailboxid]
-        )
-        row = mailbox.result().one()
-        return quota_root(row.mailboxbase.namespace, row.mailboxbase.user) if row else None
 
     def _reread(self, message: Message) -> Message:
         for found in self.places(message.messageid):

@@ -1,10 +1,12 @@
-"""Statements to messageidtable and the index tables: James's retries, and where faults strike."""
+"""Statements to tables that follow a truth: James's retries, and where faults strike."""
 
 import logging
 import time
+from collections.abc import Callable, Mapping
 
 from cassandra.cluster import Session
 
+from deploy.mailserver.attachments import REFERENCES, reference_statement
 from deploy.mailserver.faults import (
     Fault,
     FaultKind,
@@ -13,8 +15,11 @@ from deploy.mailserver.faults import (
     StatementTimeoutError,
 )
 from deploy.mailserver.history import MESSAGES, ProjectionWrite, Statement
-from deploy.mailserver.indexes import index_statement
+from deploy.mailserver.indexes import INDEX_PROJECTIONS, index_statement
+from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.mail import Clock
+from deploy.mailserver.mailbox_statements import MAILBOXES, is_retried, mailbox_statement
+from deploy.mailserver.rights import RIGHTS_PROJECTIONS, rights_statement
 from deploy.mailserver.statements import SERVER_TROUBLE, Statements
 
 log = logging.getLogger(__name__)
@@ -25,7 +30,7 @@ LONGEST_PAUSE_S = 1.0
 
 
 class ProjectionWriter:
-    """Sends statements to a message's projections as one mail server does; safe for threads."""
+    """Sends statements to projections and mailboxes as one mail server does; safe for threads."""
 
     def __init__(self, session: Session, keyspace: str, clock: Clock, faults: Faults) -> None:
         self._statements = Statements(session)
@@ -33,15 +38,21 @@ class ProjectionWriter:
         self._clock = clock
         self._faults = faults
 
+    @property
+    def ledger(self) -> Ledger:
+        """What is noted of its statements, and of what they must follow."""
+        return self._faults.ledger
+
     def send(self, write: ProjectionWrite) -> None:
-        """Send one statement: new messages are retried 5 times (10 ms to 1 s), nothing else is.
+        """Send one statement.
+
+        New messages and most statements to mailboxes are retried 5 times (10 ms to 1 s).
 
         Raises StatementTimeoutError or the driver's error when the last attempt failed, and
         ProcessDiedError where the process dies before the statement.
         """
         fault = self._faults.meet(write)
-        new = write.projection == MESSAGES and write.statement is Statement.INSERT
-        retries = RETRIES if new else 0
+        retries = _retries(write)
         for attempt in range(retries):
             try:
                 return self._attempt(write, fault, attempt)
@@ -86,9 +97,24 @@ class ProjectionWriter:
 
     def _statement(self, write: ProjectionWrite, timestamp_us: int) -> tuple[str, list[object]]:
         if write.projection != MESSAGES:
-            return index_statement(write, self._keyspace, timestamp_us)
+            return STATEMENTS[write.projection](write, self._keyspace, timestamp_us)
         cql, values = statement_of(write, f"{self._keyspace}.messageidtable")
         return cql, [timestamp_us, *values]
+
+
+STATEMENTS: Mapping[str, Callable[[ProjectionWrite, str, int], tuple[str, list[object]]]] = {
+    **dict.fromkeys(INDEX_PROJECTIONS, index_statement),
+    **dict.fromkeys(RIGHTS_PROJECTIONS, rights_statement),
+    REFERENCES: reference_statement,
+    MAILBOXES: mailbox_statement,
+}
+"""What makes the CQL of a write, by its projection, from a keyspace and a write time (µs)."""
+
+
+def _retries(write: ProjectionWrite) -> int:
+    new = write.projection == MESSAGES and write.statement is Statement.INSERT
+    again = write.projection == MAILBOXES and is_retried(write)
+    return RETRIES if new or again else 0
 
 
 def statement_of(write: ProjectionWrite, table: str) -> tuple[str, list[object]]:

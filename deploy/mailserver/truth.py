@@ -1,7 +1,6 @@
 """Statements to imapuidtable, the truth: lightweight transactions, and deletes without uid."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from uuid import UUID
 
 from cassandra import ConsistencyLevel
@@ -9,38 +8,24 @@ from cassandra.cluster import ResponseFuture, ResultSet, Session
 
 from deploy.mailserver.mail import Clock, Flags, Message, message_of_row
 from deploy.mailserver.statements import Statements
-
-
-@dataclass(frozen=True, slots=True)
-class Strength:
-    """Two settings of James, both on by default.
-
-    ``reads``: `message.read.strong.consistency`, reads at SERIAL instead of QUORUM. ``writes``:
-    `message.write.strong.consistency.unsafe`, lightweight transactions instead of plain updates.
-    """
-
-    reads: bool = True
-    writes: bool = True
-
-
-STRONG = Strength()
+from deploy.mailserver.variant import USUAL, Variant
 
 
 class Truth:
     """Reads and writes imapuidtable as one mail server does; safe for threads."""
 
     def __init__(
-        self, session: Session, keyspace: str, clock: Clock, strength: Strength = STRONG
+        self, session: Session, keyspace: str, clock: Clock, variant: Variant = USUAL
     ) -> None:
         self._statements = Statements(session)
         self._table = f"{keyspace}.imapuidtable"
         self._clock = clock
-        self._strength = strength
+        self._variant = variant
 
     def rows(self, messageid: UUID) -> list[Message]:
         """Every place where the message is, by a strong (serial) read where reads are strong."""
         cql = f"SELECT * FROM {self._table} WHERE messageid = ?"
-        level = ConsistencyLevel.SERIAL if self._strength.reads else ConsistencyLevel.QUORUM
+        level = ConsistencyLevel.SERIAL if self._variant.strong_reads else ConsistencyLevel.QUORUM
         found = self._statements.start(cql, [messageid], level).result()
         return [message_of_row(row) for row in found]
 
@@ -50,7 +35,7 @@ class Truth:
         An update adds the user flags to what may be there.
         """
         columns = message.columns()
-        if not self._strength.writes:
+        if not self._variant.strong_writes:
             names, values = _assignments(columns, message.flags.user, frozenset())
             self._update(names, values, message)
             return
@@ -74,7 +59,7 @@ class Truth:
         names, values = _assignments(
             columns, flags.user - message.flags.user, message.flags.user - flags.user
         )
-        if not self._strength.writes:
+        if not self._variant.strong_writes:
             self._update(names, values, message)
             return True
         answer = self._update(names, values, message, [message.modseq])

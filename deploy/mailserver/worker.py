@@ -4,7 +4,7 @@ import logging
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -13,15 +13,24 @@ from cassandra.cluster import Session
 from deploy.mailserver.directory import Directory
 from deploy.mailserver.faults import Faults, ProcessDiedError, StatementTimeoutError
 from deploy.mailserver.mail import Clock, Message, Numbers
-from deploy.mailserver.mailbag import labelled, random_change, random_content, random_flags
+from deploy.mailserver.mailbag import (
+    labelled,
+    random_change,
+    random_content,
+    random_flags,
+    random_rights,
+    with_attachments,
+)
 from deploy.mailserver.mailserver import MailServer, MessageGoneError, new_timeuuid
 from deploy.mailserver.statements import SERVER_TROUBLE
-from deploy.mailserver.truth import STRONG, Strength
+from deploy.mailserver.variant import USUAL, Variant
 
 log = logging.getLogger(__name__)
 
 MIX = {"append": 30, "copy": 10, "copy_within": 5, "move": 10, "flags": 33, "expunge": 12}
 """Shares of each operation. Where there is no message to work on, one is appended."""
+MAILBOX_EVERY = 5
+"""After so many operations on messages comes one on a mailbox."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -35,7 +44,7 @@ class ServerStarter:
     keyspace: str
     faults: Faults
     clock_offsets_ms: tuple[int, ...]
-    strength: Strength = STRONG
+    variant: Variant = USUAL
     numbers: Numbers = field(default_factory=Numbers)
 
     def start(self, worker: int) -> MailServer:
@@ -47,7 +56,7 @@ class ServerStarter:
             numbers=self.numbers,
             clock=Clock(offset_ms),
             faults=self.faults,
-            strength=self.strength,
+            variant=self.variant,
         )
 
 
@@ -56,7 +65,8 @@ class Office:
 
     Only in `untidy` mailboxes, those of one user, does a message get a second uid, or come back:
     when a delete of it is lost there, what its user meant can stay undecided, and the counters with
-    it. `been` tells where each message has been, for the one worker who has it.
+    it. `been` tells where each message has been, for the one worker who has it. `shared` are the
+    mailboxes of mail, whose names and lists of rights change; `empty` are others.
     """
 
     def __init__(
@@ -66,13 +76,15 @@ class Office:
         directory: Directory,
         faults: Faults,
         clock_offsets_ms: tuple[int, ...] = (0,),
-        strength: Strength = STRONG,
+        variant: Variant = USUAL,
     ) -> None:
         self.directory = directory
         self.mailboxes: list[UUID] = []
         self.untidy: list[UUID] = []
         self.been: defaultdict[UUID, set[UUID]] = defaultdict(set)
-        self._servers = ServerStarter(session, keyspace, faults, clock_offsets_ms, strength)
+        self.shared = Directory(directory.rest_s)
+        self.empty = Directory(directory.rest_s)
+        self._servers = ServerStarter(session, keyspace, faults, clock_offsets_ms, variant)
 
     def start_server(self, worker: int) -> MailServer:
         """Start a mail server process for this worker."""
@@ -80,7 +92,8 @@ class Office:
 
     def create_mailboxes(self, users: int, mailboxes_per_user: int) -> None:
         """Create mailboxes for new users, who were in no earlier run; the last is untidy."""
-        server = self.start_server(0)
+        faults = Faults(ledger=self._servers.faults.ledger)
+        server = replace(self._servers, faults=faults).start(0)
         run_name = new_timeuuid().hex[:8]
         for user in range(users):
             self.untidy = [
@@ -88,6 +101,8 @@ class Office:
                 for folder in range(mailboxes_per_user)
             ]
             self.mailboxes += self.untidy
+        for mailboxid in self.mailboxes:
+            self.shared.check_in(mailboxid)
 
 
 class Worker:
@@ -115,12 +130,15 @@ class Worker:
                 self._append(chance)
             else:
                 self._change_one(operation, chance)
+            if number % MAILBOX_EVERY == 0:
+                self._change_mailbox(number // MAILBOX_EVERY)
 
     def _append(self, chance: random.Random) -> None:
         content = random_content(chance)
         mailboxid = chance.choice(self._office.mailboxes)
         self._office.been[content.messageid].add(mailboxid)
         flags = labelled(random_flags(chance), chance)
+        content = with_attachments(content, chance)
         self._attempt(MailServer.append, mailboxid, content, flags)
         self._office.directory.check_in(content.messageid)
 
@@ -159,6 +177,47 @@ class Worker:
         """Expunge every uid that the message has in this mailbox, one after the other."""
         for place in siblings(message, places):
             self._attempt(MailServer.expunge, place)
+
+    def _change_mailbox(self, number: int) -> None:
+        """Three of four share one; of the others each does what the one before did not.
+
+        Nobody else changes the same mailbox meanwhile, but for its messages.
+        """
+        chance = random.Random(f"{self._seed}:{number}:mailbox")
+        if number % 4:
+            self._with_mailbox(self._share, chance)
+            return
+        match number // 4 % 3:
+            case 0:
+                name = f"project-{number}"
+                if mailboxid := self._attempt(MailServer.create_mailbox, "friends", name):
+                    self._office.empty.check_in(mailboxid)
+            case 1:
+                self._with_mailbox(self._rename, chance)
+            case 2:
+                if mailboxid := self._office.empty.check_out(chance):
+                    self._attempt(MailServer.delete_mailbox, mailboxid)
+
+    def _with_mailbox(
+        self, change: Callable[[UUID, random.Random], None], chance: random.Random
+    ) -> None:
+        """Change a mailbox, with mail or without."""
+        for directory in chance.sample([self._office.shared, self._office.empty], 2):
+            if mailboxid := directory.check_out(chance):
+                change(mailboxid, chance)
+                directory.check_in(mailboxid)
+                return
+
+    def _share(self, mailboxid: UUID, chance: random.Random) -> None:
+        if chance.random() < 0.1:
+            several = dict(random_rights(chance) for _ in range(3))
+            granted = {name: letters for name, letters in several.items() if letters}
+            self._attempt(MailServer.share_with, mailboxid, granted)
+        else:
+            self._attempt(MailServer.share, mailboxid, *random_rights(chance))
+
+    def _rename(self, mailboxid: UUID, chance: random.Random) -> None:
+        self._attempt(MailServer.rename_mailbox, mailboxid, f"renamed-{chance.getrandbits(48):x}")
 
     def _another_mailbox(self, message: Message, chance: random.Random) -> UUID:
         """One where the message has never been, or an untidy one."""

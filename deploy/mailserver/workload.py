@@ -11,9 +11,9 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cassandra.cluster import Session
@@ -32,8 +32,11 @@ from deploy.mailserver.faults import (
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import Ledger
-from deploy.mailserver.truth import STRONG, Strength
+from deploy.mailserver.rights import RIGHTS_PROJECTIONS
+from deploy.mailserver.variant import USUAL, Variant
 from deploy.mailserver.worker import Office, Worker
+
+RARE, RARER = 4, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,9 @@ class Workload:
     """How much, how fast, how unlucky. `rate` is operations per second over all workers.
 
     `faults` strike statements to messageidtable; each index meets `index_faults`, each counter
-    table `counter_faults`. `clock_offsets_ms`: one mail server clock after the other is set off by
-    these. `strength` is James's setting of strong reads and writes.
+    table `counter_faults`, any other projection as many as `other_faults` has for it.
+    `clock_offsets_ms`: one mail server clock after the other is set off by these. `variant` is how
+    James is set up.
     """
 
     operations: int = 300
@@ -57,23 +61,33 @@ class Workload:
     index_fault_kinds: tuple[FaultKind, ...] = INDEX_FAULTS
     counter_faults: int = 0
     counter_fault_kinds: tuple[FaultKind, ...] = COUNTER_FAULTS
+    other_faults: Mapping[str, int] = field(default_factory=dict)
+    other_fault_kinds: tuple[FaultKind, ...] = INDEX_FAULTS
     late_s: tuple[float, float] = (2.0, 6.0)
     clock_offsets_ms: tuple[int, ...] = (0,)
-    strength: Strength = STRONG
+    variant: Variant = USUAL
 
     def fault_plans(self) -> list[FaultPlan]:
         """One for each projection, over so many statements as are surely sent to it.
 
-        Each operation sends one to messageidtable; of four at least one sends any other.
+        Each operation sends one to messageidtable; of `RARE` at least one sends any to an index or
+        a counter, of `RARER` at least one any other.
         """
         messages = FaultPlan(self.seed, self.faults, self.operations, self.fault_kinds, self.late_s)
         others = {
             **dict.fromkeys(INDEX_PROJECTIONS, (self.index_faults, self.index_fault_kinds)),
             **dict.fromkeys(COUNTER_TABLES, (self.counter_faults, self.counter_fault_kinds)),
         }
+        rarer = {name: (count, self.other_fault_kinds) for name, count in self.other_faults.items()}
         return [messages] + [
-            FaultPlan(self.seed + place, count, self.operations // 4, kinds, projection=name)
-            for place, (name, (count, kinds)) in enumerate(others.items(), 1)
+            FaultPlan(
+                self.seed + place,
+                count,
+                self.operations // (RARER if name in rarer else RARE),
+                kinds,
+                projection=name,
+            )
+            for place, (name, (count, kinds)) in enumerate({**others, **rarer}.items(), 1)
         ]
 
     def rest_s(self) -> float:
@@ -96,7 +110,7 @@ def run(
     faults = Faults(workload.fault_plans(), ledger)
     directory = Directory(workload.rest_s())
     office = Office(
-        session, keyspace, directory, faults, workload.clock_offsets_ms, workload.strength
+        session, keyspace, directory, faults, workload.clock_offsets_ms, workload.variant
     )
     office.create_mailboxes(workload.users, workload.mailboxes_per_user)
     turns = Turns(workload.operations, workload.rate, stop)
@@ -149,7 +163,8 @@ def main() -> None:
         "--faults",
         type=int,
         default=0,
-        help="at most as many as operations; a tenth more in each index and counter table",
+        help="at most as many as operations; a tenth more in each index and counter table, a"
+        " twentieth in each table of rights",
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ledger", type=Path, help="write the ledger here, as JSON lines")
@@ -163,6 +178,7 @@ def main() -> None:
         faults=given.faults,
         index_faults=given.faults // 10,
         counter_faults=given.faults // 10,
+        other_faults=dict.fromkeys(RIGHTS_PROJECTIONS, given.faults // 20),
         seed=given.seed,
     )
     with connected(given.host, given.port) as session:

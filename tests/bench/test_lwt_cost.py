@@ -16,7 +16,7 @@ from cassandra.cluster import Session
 from matplotlib import pyplot
 
 from deploy.mailserver import james
-from deploy.mailserver.truth import Strength
+from deploy.mailserver.variant import Variant
 from deploy.mailserver.workload import Workload, run
 from reconcilers.lwt.cost import Cost, mean_ms, sentence
 from reconcilers.lwt.statements import Metric
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.bench
 
 matplotlib.use("agg")
 ON, OFF = "on", "off"
-STRENGTHS = {ON: Strength(), OFF: Strength(reads=False, writes=False)}
+STRENGTHS = {ON: Variant(), OFF: Variant(strong_reads=False, strong_writes=False)}
 RATES = (25, 50, 100)
 """Operations a second."""
 SECONDS, REPETITIONS, WORKERS = 15, 3, 8
@@ -97,7 +97,7 @@ def _work(
         rate=rate,
         workers=WORKERS,
         seed=seed,
-        strength=STRENGTHS[strength],
+        variant=STRENGTHS[strength],
     )
     return Measured(workload.operations, report(lambda: run(session, keyspace, workload)))
 

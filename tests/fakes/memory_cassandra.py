@@ -25,11 +25,11 @@ Cell = tuple[int, object]
 
 SHAPES = {
     "insert": r"INSERT INTO mail\.(?P<table>\w+) \((?P<columns>.*?)\) VALUES \([?, ]+\)"
-    r"(?P<stamped_last> USING TIMESTAMP \?)?( IF NOT EXISTS)?",
+    r"(?P<stamped_last> USING TIMESTAMP \?)?(?P<new> IF NOT EXISTS)?",
     "update": r"UPDATE mail\.(?P<table>\w+)(?P<stamped> USING TIMESTAMP \?)? SET (?P<set>.*)"
     r" WHERE (?P<where>.*?)(?P<lightweight> IF modseq = \?)?",
     "delete": r"DELETE FROM mail\.(?P<table>\w+)(?P<stamped> USING TIMESTAMP \?)?"
-    r" WHERE (?P<where>.*)",
+    r" WHERE (?P<where>.*?)( IF EXISTS)?",
     "select": r"SELECT \S+ FROM mail\.(?P<table>\w+)( WHERE \w+ = \?)?",
 }
 
@@ -85,8 +85,8 @@ class Table:
         )
         for key in list(self.cells):
             if key[: len(part)] == part and (live := self.live(key)):
-                flags = {value for name, value in live.items() if name.startswith("userflags.")}
-                cells = {"userflags": flags or None, **live}
+                sets = {column: _elements(live, column) for column in ("userflags", "rights")}
+                cells = {**sets, **live}
                 found.append(row(*key, *(cells.get(name) for name in self.columns[self.keys :])))
         return found
 
@@ -125,10 +125,14 @@ class MemoryCassandra:
         at = values[-1] if told["stamped_last"] else _now_us()
         given = dict(zip(told["columns"].split(", "), values, strict=False))
         key = tuple(given.pop(name) for name in table.columns[: table.keys])
+        answer = Rows()
+        if told["new"] and table.live(key):
+            answer.was_applied = False
+            return answer
         table.put(key, MARKER, at, MARKER)
         for name, value in given.items():
             _assign(table, key, f"{name} = ?", at, value)
-        return Rows()
+        return answer
 
     def _update(self, table: Table, told: dict[str, str], values: list[Any]) -> Rows:
         rest = list(values)
@@ -154,11 +158,23 @@ class MemoryCassandra:
         return table.rows(tuple(values))
 
 
+def _elements(cells: dict[str, object], column: str) -> set[object] | None:
+    """What is left of a column that is a set."""
+    return {value for name, value in cells.items() if name.startswith(f"{column}.")} or None
+
+
 def _assign(table: Table, key: Key, assignment: str, at: int, value: Any) -> None:
     column, _, right = assignment.partition(" = ")
     if isinstance(value, set):
+        if right == "?":
+            for name in [each for each in table.cells[key] if each.startswith(f"{column}.")]:
+                table.put(key, name, at - 1, None)
         for flag in value:
             table.put(key, f"{column}.{flag}", at, None if " - " in right else flag)
+    elif column == "attachments":
+        fields = ("id", "name", "cid", "isinline")
+        elements = [SimpleNamespace(**dict(zip(fields, each, strict=True))) for each in value]
+        table.put(key, column, at, elements)
     elif right != "?":
         table.counters[key][column] += value
     elif column == "mailboxbase":

@@ -243,7 +243,8 @@ class Users:
 
     def in_doubt(self) -> set[RowKey]:
         """Rows that the mail server itself has left wrong: a statement was not answered."""
-        return {row for _, row in self.ledger.differing({})}
+        rows = [row for _, row in self.ledger.differing({})]
+        return {(mailboxid, uid) for mailboxid, uid in rows if isinstance(uid, int)}
 
 
 def newest_bookmark(scene: Scene) -> Bookmark | None:

@@ -12,6 +12,7 @@ from deploy.mailserver.history import (
     MESSAGES,
     CounterWrite,
     ProjectionWrite,
+    RowPlace,
     Statement,
     counter_row,
     resulting_row,
@@ -245,13 +246,14 @@ def entry(*accepts: str) -> LedgerEntry:
     ],
 )
 def test_judge(accepts: tuple[str, ...], words: set[str], differs: bool, ending: str) -> None:
-    place = (MESSAGES, ROW)
+    place: RowPlace = (MESSAGES, ROW)
     differing = frozenset({place}) if differs else frozenset()
-    assert judge(entry(*accepts), {place: frozenset(words)}, differing) == ending
+    said = {place: frozenset(words)}
+    assert judge(entry(*accepts), said, differing) == ending
 
 
 def test_what_is_said_of_another_projection_is_no_ending() -> None:
-    said = {("unseen_uids", ROW): frozenset({VERIFIED})}
+    said: dict[RowPlace, frozenset[str]] = {("unseen_uids", ROW): frozenset({VERIFIED})}
     assert judge(entry(VERIFIED), said, frozenset()) is None
     assert judge(entry(VERIFIED, HEALED), {}, frozenset({("unseen_uids", ROW)})) == HEALED
 

@@ -50,7 +50,7 @@ def test_without_faults_every_table_is_right() -> None:
     ledger, tables = worked()
     assert list(differences(tables)) == []
     assert ledger.entries() == []
-    assert len(tables.roots) == 9
+    assert len(tables.roots) >= 9
     assert all(len(tables.indexed[name]) > 10 for name in BY_PROJECTION)
     assert all(len(tables.counted[name]) >= 3 for name in COUNTER_TABLES)
     assert tables.applicable.keys() <= tables.roots.keys()

@@ -21,7 +21,7 @@ from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.mail import Flags, Message
 from deploy.mailserver.mailbag import random_content
 from deploy.mailserver.mailserver import MailServer, new_timeuuid
-from deploy.mailserver.truth import Strength
+from deploy.mailserver.variant import Variant
 from tests.fakes.memory_cassandra import KEYSPACE, MemoryCassandra
 
 ROOT = "#private&bob@example.org"
@@ -102,7 +102,7 @@ def scene() -> Scene:
 
 
 def test_content_is_written_before_the_truth_and_once_for_all_copies(scene: Scene) -> None:
-    assert content_writes(scene, scene.append) == [(0, "INSERT")]
+    assert content_writes(scene, scene.append) == [(0, "UPDATE")]
     message = scene.append()
     assert content_writes(scene, lambda: scene.server.copy(message, scene.mailboxid)) == []
 
@@ -199,7 +199,7 @@ def test_flags_that_no_index_knows_are_told_to_none(scene: Scene) -> None:
 
 
 def test_where_strong_writes_are_off_the_truth_is_updated_without_a_condition(scene: Scene) -> None:
-    scene.server = MailServer(scene.session, KEYSPACE, strength=Strength(writes=False))
+    scene.server = MailServer(scene.session, KEYSPACE, variant=Variant(strong_writes=False))
     (truth, values), *_ = scene.sent(scene.append)
     assert truth.startswith("UPDATE imapuidtable SET modseq = ?")
     assert truth.endswith(
