@@ -16,7 +16,10 @@ from cassandra.cluster import Session
 
 from deploy.comparison.counters import counter_differences
 from deploy.comparison.indexes import index_differences
+from deploy.comparison.mailboxes import mailbox_differences
 from deploy.comparison.messages import Mismatch, compare_row
+from deploy.comparison.references import reference_differences
+from deploy.comparison.rights import rights_differences
 from deploy.comparison.snapshot import Snapshot, read_whole
 from deploy.mailserver.connection import add_options, connected
 
@@ -34,6 +37,9 @@ def differences(tables: Snapshot) -> Iterator[Mismatch]:
     yield from message_differences(tables)
     yield from index_differences(tables)
     yield from counter_differences(tables)
+    yield from rights_differences(tables)
+    yield from reference_differences(tables)
+    yield from mailbox_differences(tables)
 
 
 def message_differences(tables: Snapshot) -> Iterator[Mismatch]:
@@ -44,7 +50,7 @@ def message_differences(tables: Snapshot) -> Iterator[Mismatch]:
 
 def main() -> None:
     """Print each difference as a line of JSON; exit with 1 where there is any."""
-    parser = argparse.ArgumentParser(description="compare imapuidtable with all its projections")
+    parser = argparse.ArgumentParser(description="compare each truth with all that repeats it")
     add_options(parser)
     given = parser.parse_args()
     found = 0

@@ -1,6 +1,7 @@
 """The mail workload on a real Cassandra, without a reconciler: it leaves what its ledger says."""
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from deploy.comparison.snapshot import read_whole
 from deploy.demo.oddities import plant_repaired, plant_reported
 from deploy.demo.planter import Planter
 from deploy.demo.verdict import Exhibits, beside_reported_rows
+from deploy.mailserver.attachments import REFERENCES, Shape
 from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
 from deploy.mailserver.filler import fill, touch
@@ -19,6 +21,9 @@ from deploy.mailserver.history import MESSAGES, RowPlace
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, INDEX_PROJECTIONS
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.ledger import HEALED, VERIFIED, Ledger, held_rows
+from deploy.mailserver.mailbox_statements import MAILBOXES
+from deploy.mailserver.rights import RIGHTS_PROJECTIONS
+from deploy.mailserver.variant import Variant
 from deploy.mailserver.workload import Workload, run
 
 pytestmark = pytest.mark.stack
@@ -32,6 +37,14 @@ TABLES = (
     "applicableflag",
     "mailboxcounters",
     "currentquota",
+    "mailbox",
+    "mailboxpathv3",
+    "eventstore",
+    "usermailboxacl",
+    "aclv2",
+    "messagev3",
+    "attachmentv2",
+    "attachmentmessageid",
 )
 
 
@@ -77,7 +90,8 @@ def test_a_workload_without_faults_leaves_no_difference(
     assert ledger.entries() == []
     for table in TABLES:
         rows = cassandra.execute(f"SELECT count(*) FROM {mail_keyspace}.{table}").one()
-        assert rows.count >= {"messageidtable": 50, "currentquota": 3}.get(table, 5), table
+        fewest = {"messageidtable": 50, "currentquota": 3, "attachmentmessageid": 0}
+        assert rows.count >= fewest.get(table, 5), table
 
 
 def test_clients_with_clocks_apart_leave_no_difference(
@@ -138,6 +152,38 @@ def test_each_kind_of_fault_of_a_counter(
     assert {entry.kind for entry in entries} == {kind}
     wrong = wrong_places(cassandra, mail_keyspace, ledger)
     assert {projection for projection, _ in wrong} == set(COUNTER_TABLES)
+
+
+@pytest.mark.parametrize("kind", INDEX_FAULTS)
+def test_each_kind_of_fault_of_rights_references_and_mailboxes(
+    cassandra: Session, mail_keyspace: str, kind: FaultKind
+) -> None:
+    unlucky = {**dict.fromkeys((*RIGHTS_PROJECTIONS, REFERENCES), 15), MAILBOXES: 6}
+    workload = Workload(
+        operations=300,
+        rate=1000.0,
+        other_faults=unlucky,
+        other_fault_kinds=(kind,),
+        variant=Variant(attachments=Shape.UNTIL_3_6),
+    )
+    ledger = run(cassandra, mail_keyspace, workload)
+    met = Counter(entry.projection for entry in ledger.entries())
+    assert met == unlucky
+    wrong = wrong_places(cassandra, mail_keyspace, ledger)
+    assert unhealed(ledger) <= wrong
+    names = {projection for projection, _ in wrong}
+    assert names <= unlucky.keys()
+    if kind is not FaultKind.APPLIED_BUT_TIMED_OUT:
+        assert names >= set(RIGHTS_PROJECTIONS)
+
+
+def test_without_faults_nothing_differs(cassandra: Session, mail_keyspace: str) -> None:
+    ledger = run(cassandra, mail_keyspace, Workload(operations=200, rate=1000.0))
+    assert wrong_places(cassandra, mail_keyspace, ledger) == set()
+    tables = read_whole(cassandra, mail_keyspace)
+    assert tables.user_rights
+    assert any(tables.contents.values())
+    assert not tables.references
 
 
 def test_the_planted_oddities_are_there_to_be_found(cassandra: Session, mail_keyspace: str) -> None:

@@ -10,13 +10,19 @@ import pytest
 
 from deploy.comparison.full_comparison import differences
 from deploy.comparison.snapshot import Snapshot, read_whole
+from deploy.mailserver.attachments import REFERENCES, Shape
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
 from deploy.mailserver.history import MESSAGES, RowPlace
 from deploy.mailserver.indexes import BY_PROJECTION, INDEX_PROJECTIONS
 from deploy.mailserver.ledger import HEALED, Ledger
+from deploy.mailserver.mailbox_statements import MAILBOXES
+from deploy.mailserver.rights import RIGHTS_PROJECTIONS, USER_RIGHTS
+from deploy.mailserver.variant import Variant
 from deploy.mailserver.workload import Workload, run
 from tests.fakes.memory_cassandra import KEYSPACE, MemoryCassandra
+
+UNTIL_3_6 = Variant(attachments=Shape.UNTIL_3_6)
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +57,19 @@ def test_without_faults_every_table_is_right() -> None:
     assert list(differences(tables)) == []
     assert ledger.entries() == []
     assert len(tables.roots) >= 9
+    assert len(tables.user_rights) > 3
+    assert len(tables.list_rights) > len(tables.user_rights)
+    assert any(tables.contents.values())
+    assert not tables.references
     assert all(len(tables.indexed[name]) > 10 for name in BY_PROJECTION)
     assert all(len(tables.counted[name]) >= 3 for name in COUNTER_TABLES)
     assert tables.applicable.keys() <= tables.roots.keys()
+
+
+def test_without_faults_the_references_of_an_older_james_are_right() -> None:
+    _, tables = worked(variant=UNTIL_3_6)
+    assert list(differences(tables)) == []
+    assert len(tables.references) > 10
 
 
 @pytest.mark.parametrize("kind", MESSAGE_FAULTS)
@@ -95,6 +111,46 @@ def test_faults_of_counters(kind: FaultKind) -> None:
     wrong = wrong_places(tables)
     assert wrong == ledger.differing(tables.roots)
     assert {name for name, _ in wrong} == set(COUNTER_TABLES)
+
+
+@pytest.mark.parametrize("kind", INDEX_FAULTS)
+def test_faults_of_rights(kind: FaultKind) -> None:
+    ledger, tables = worked(
+        other_faults=dict.fromkeys(RIGHTS_PROJECTIONS, 15), other_fault_kinds=(kind,)
+    )
+    met = Counter((entry.projection, entry.kind) for entry in ledger.entries())
+    assert met == {(name, kind): 15 for name in RIGHTS_PROJECTIONS}
+    wrong = wrong_places(tables)
+    assert wrong == ledger.differing(tables.roots)
+    if kind in LOST:
+        assert {name for name, _ in wrong} == set(RIGHTS_PROJECTIONS)
+    else:  # a listener that gives up after the rows of users, and before the event
+        assert {name for name, _ in wrong} <= {USER_RIGHTS}
+    assert unhealed(ledger) <= wrong
+
+
+@pytest.mark.parametrize("kind", INDEX_FAULTS)
+def test_faults_of_references(kind: FaultKind) -> None:
+    ledger, tables = worked(
+        other_faults={REFERENCES: 15}, other_fault_kinds=(kind,), variant=UNTIL_3_6
+    )
+    assert len(ledger.entries()) == 15
+    wrong = wrong_places(tables)
+    assert wrong == ledger.differing(tables.roots)
+    assert {name for name, _ in wrong} <= {REFERENCES}
+    assert unhealed(ledger) <= wrong
+    if kind is FaultKind.APPLIED_BUT_TIMED_OUT:
+        assert wrong
+
+
+@pytest.mark.parametrize("kind", INDEX_FAULTS)
+def test_faults_of_mailboxes(kind: FaultKind) -> None:
+    ledger, tables = worked(other_faults={MAILBOXES: 6}, other_fault_kinds=(kind,))
+    assert len(ledger.entries()) == 6
+    wrong = wrong_places(tables)
+    assert wrong == ledger.differing(tables.roots)
+    assert {name for name, _ in wrong} <= {MAILBOXES}
+    assert unhealed(ledger) <= wrong
 
 
 def test_two_uids_of_a_message_are_found_in_untidy_mailboxes_only() -> None:
