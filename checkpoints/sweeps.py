@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +39,11 @@ class SweptRange:
     rows: int
     suspects: int
     ranges: int = 1
+
+
+def of_systems(sweeps: Iterable[SweepRecord], systems: Collection[str]) -> list[SweepRecord]:
+    """Those that compare any of these systems: the sweeps of a family, by its names."""
+    return [each for each in sweeps if not {*systems}.isdisjoint(each.systems)]
 
 
 class Sweeps(Protocol):

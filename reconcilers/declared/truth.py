@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from reconcilers.words.errors import MalformedContent
-from reconcilers.words.key import KeyColumn
+from reconcilers.words.key import TIMED, KeyColumn
 from reconcilers.words.model import KeyValue, Row, Slot
 
 PARTS = (UUID, int, str)
@@ -157,6 +157,19 @@ class TruthTable:
         if len(parts) < len(cells):
             raise ValueError(f"a row of {self.table} without {', '.join(self.slot)}")
         return Slot(*parts)
+
+
+def source_of(truth: TruthTable, partition: KeyValue) -> KeyValue | None:
+    """The source whose partition has this key, None if it is the partition of another thing."""
+    if not truth.is_shared:
+        return partition
+    try:
+        source = truth.source.value(partition)
+    except ValueError:
+        return None
+    if truth.source.type in TIMED and not (isinstance(source, UUID) and source.version == 1):
+        return None
+    return source if truth.partition_of(source) == partition else None
 
 
 def contents_in(truth: TruthTable, schema: Collection[str]) -> tuple[str, ...]:

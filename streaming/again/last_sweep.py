@@ -1,10 +1,10 @@
-"""The last sweep in words, and since when every row has been compared."""
+"""The last sweep of a family in words, and since when every row has been compared."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from checkpoints.sweeps import AHEAD, SweepRecord, Sweeps
+from checkpoints.sweeps import AHEAD, SweepRecord, Sweeps, of_systems
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Micros
 
@@ -12,8 +12,8 @@ NOT_SWEPT = "never swept: what was wrong before the first start is not known (`r
 
 
 def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
-    """A line on the newest sweep. ``systems`` are the projections that must be compared."""
-    known = sweeps.all()
+    """A line on a family's newest sweep. ``systems`` are the projections that must be compared."""
+    known = of_systems(sweeps.all(), systems)
     if not known:
         return NOT_SWEPT
     newest, since = known[0], compared_since(known, systems)

@@ -88,11 +88,11 @@ class SweptPiece:
 
 @dataclass(slots=True)
 class PieceEnd:
-    """Ends the reading of a piece. A row's ``partition`` cell has its ``token``."""
+    """Ends the reading of a piece. A row's ``partition`` key has its ``token``."""
 
     found: SweptPiece
     token: Callable[[RawCell], int]
-    partition: int
+    partition: Callable[[RawRow], RawCell]
 
     def pages(self, pages: Iterable[Sequence[RawRow]]) -> Iterator[Sequence[RawRow]]:
         """Pages in token order, until the piece has its rows; the last one ends with a range."""
@@ -109,4 +109,4 @@ class PieceEnd:
 
     def range_of(self, row: RawRow) -> int:
         """The number of the range that has this row."""
-        return range_of(self.token(row[self.partition]), self.found.piece.ranges)
+        return range_of(self.token(self.partition(row)), self.found.piece.ranges)

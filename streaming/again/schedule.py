@@ -1,9 +1,12 @@
-"""When the stream sweeps automatically: if lineage is incomplete, and every so many days. Pure."""
+"""When the stream sweeps a family automatically: if changes are unknown, and every so many days.
+
+Pure.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkpoints.clock import to_micros
 from checkpoints.sweeps import SweepRecord
@@ -14,6 +17,26 @@ DAY: Micros = to_micros(86_400)
 """How long (µs) after a sweep that did not make memory whole the next begins."""
 NOT_WHOLE = "changes from before lineage began, or that were lost, are not known"
 TIME_HAS_COME = "sweep.every_days"
+
+
+def without_lineage(
+    watching: Watching | None, lost_at: Micros, sweeps: Sequence[SweepRecord], delay: Micros
+) -> Watching | None:
+    """What is known of a family without lineage, as if its ``sweeps`` had been marked there.
+
+    ``watching`` is the lineage of messages: it begins again after each loss of all streams.
+    ``lost_at`` is when the family's own stream last lost events (µs; 0: never).
+    """
+    if watching is None:
+        return None
+    noted_at = max(watching.noted_at, lost_at)
+    known = replace(watching, noted_at=noted_at, swept_at=None, listed_at=None)
+    counts_from, ends = known.sweeps_count_from(delay), list[Micros]()
+    for each in sweeps:
+        if each.began_at >= counts_from and each.truth_swept_at and each.ended_at:
+            ends.append(each.ended_at)
+    ended = max(ends, default=None)
+    return replace(known, swept_at=ended, listed_at=ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +54,7 @@ class SweepSchedule:
     def due(
         self, watching: Watching | None, sweeps: Sequence[SweepRecord], now: Micros
     ) -> str | None:
-        """Why a sweep is due at ``now`` (µs), None if none is. ``sweeps`` are all recorded ones."""
+        """Why a sweep is due at ``now`` (µs), None if none is. ``sweeps`` are all of the family."""
         why = self.needed(watching, sweeps, now)
         if watching is None or why is None or why == TIME_HAS_COME:
             return why

@@ -122,9 +122,9 @@ class Metrics:
     sweep_faults: Counter = field(init=False)
     sweep_rows: Counter = field(init=False)
     sweep_due: Gauge = field(init=False)
-    sweep_success: LateGauge = field(init=False)
-    sweep_failure: LateGauge = field(init=False)
-    sweep_duration: LateGauge = field(init=False)
+    sweep_success: Gauge = field(init=False)
+    sweep_failure: Gauge = field(init=False)
+    sweep_duration: Gauge = field(init=False)
     retention: Gauge = field(init=False)
     _shown: dict[str, set[Labels]] = field(default_factory=dict)
 
@@ -226,18 +226,18 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("tally_restarts", Counter, "tally_restarts", "Times that counting restarted", ()),
     ("sweep_faults", Counter, "sweep_faults", "Sweeps of the stream that a defect ended", ()),
     ("sweep_rows", Counter, "sweep_rows", "Rows that sweeps of this process compared", ()),
-    ("sweep_due", Gauge, "sweep_due", "1 while rows wait for a full comparison", ()),
+    ("sweep_due", Gauge, "sweep_due", "1 while rows wait for a full comparison", ("family",)),
     (
-        *("sweep_success", LateGauge, "sweep_last_success_timestamp_seconds"),
-        *("When the last sweep ended that read the whole truth", ()),
+        *("sweep_success", Gauge, "sweep_last_success_timestamp_seconds"),
+        *("When the last sweep ended that read the whole truth", ("family",)),
     ),
     (
-        *("sweep_failure", LateGauge, "sweep_last_failure_timestamp_seconds"),
-        *("When the last sweep failed: its end, or its beginning if it broke off", ()),
+        *("sweep_failure", Gauge, "sweep_last_failure_timestamp_seconds"),
+        *("When the last sweep failed: its end, or its beginning if it broke off", ("family",)),
     ),
     (
-        *("sweep_duration", LateGauge, "sweep_duration_seconds"),
-        *("From beginning to end of the last sweep that ended", ()),
+        *("sweep_duration", Gauge, "sweep_duration_seconds"),
+        *("From beginning to end of the last sweep that ended", ("family",)),
     ),
     (
         *("retention", Gauge, "kafka_retention_seconds"),

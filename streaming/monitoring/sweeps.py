@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from checkpoints.clock import to_seconds
 from checkpoints.sweeps import SweepRecord
@@ -32,20 +32,24 @@ def failed_at(sweeps: Sequence[SweepRecord], running: SweepRecord | None) -> Mic
 
 @dataclass(slots=True)
 class SweepReport:
-    """Shows when the last sweep succeeded, and when one failed. A failure stays shown."""
+    """Shows when the last sweep of each family succeeded, and when one failed.
+
+    A failure stays shown.
+    """
 
     metrics: Metrics
-    _failed_at: Micros = 0
+    _failed_at: dict[str, Micros] = field(default_factory=dict)
 
-    def show(self, sweeps: Sequence[SweepRecord], running: SweepRecord | None) -> None:
-        """Show these recorded sweeps; ``running`` is the one that a process runs now."""
+    def show(self, family: str, sweeps: Sequence[SweepRecord], running: SweepRecord | None) -> None:
+        """Show a family's recorded sweeps; ``running`` is the one that a process runs now."""
         succeeded, failed = succeeded_at(sweeps), failed_at(sweeps, running)
         if succeeded is not None:
-            self.metrics.sweep_success.set(to_seconds(succeeded))
-        if failed is not None and failed > self._failed_at:
-            self._failed_at = failed
-            self.metrics.sweep_failure.set(to_seconds(failed))
+            self.metrics.sweep_success.labels(family).set(to_seconds(succeeded))
+        if failed is not None and failed > self._failed_at.get(family, 0):
+            self._failed_at[family] = failed
+            self.metrics.sweep_failure.labels(family).set(to_seconds(failed))
         ended = [each for each in sweeps if each.ended_at is not None]
         last = max(ended, key=lambda each: each.began_at, default=None)
         if last is not None and last.ended_at is not None:
-            self.metrics.sweep_duration.set(to_seconds(last.ended_at - last.began_at))
+            took = to_seconds(last.ended_at - last.began_at)
+            self.metrics.sweep_duration.labels(family).set(took)

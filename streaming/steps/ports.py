@@ -82,11 +82,11 @@ class RawScans(Protocol):
         """All rows of a table in a range, in the order of their tokens; ``most`` in a page.
 
         A page is requested when the one before it is returned, or later: one page ahead at most.
-        Rows of truth and listing have the columns of the family's `RawShape`, index rows their key.
+        Rows have the columns of the table's `reconcilers.declared.scan.TableScan`.
         """
 
     def token(self, partition: RawCell) -> int:
-        """The token of a partition whose key has one column."""
+        """The token of a partition key, of which these are the bytes."""
 
 
 class ConfirmTables(ProjectionTables, Protocol):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.stack
 
 MANY = 40
 """More suspects than the driver examines by itself: they go to the workers."""
-WHOLE = "every truth row is recorded"
+WHOLE = "sweep: lineage is complete"
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_what_was_lost_is_swept_for_by_the_stream_itself(sweeping: Scene) -> Non
 
 
 def ends(scene: Scene) -> list[dict[str, Any]]:
-    return scene.stream.said("every truth row is recorded")
+    return scene.stream.said("sweep: lineage is complete")
 
 
 @pytest.mark.long(part="commands")

@@ -54,7 +54,7 @@ def sweeps_count(scene: Scene) -> bool:
 
 def test_empty_tables_are_swept(empty: Scene) -> None:
     answer = empty.succeed("sweep")
-    assert answer.stdout.startswith("0 rows were compared, 0 suspects found")
+    assert answer.stdout.startswith("message: 0 rows were compared, 0 suspects found")
     assert "lineage is complete" in answer.stdout
     assert "imapuidtable: 8 of 8 ranges" in answer.stderr
     assert "messageidtable and 1 more: 16 of 16 ranges" in answer.stderr

@@ -104,7 +104,7 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
         again = _job(arguments, job)
         try:
             with (
-                OwnStream(settings, names, store, sink) as beside,
+                OwnStream(settings, names, store, [sink]) as beside,
                 ShownProgress("events") as progress,
             ):
                 if arguments.settle and not arguments.dry_run:
@@ -114,7 +114,7 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
                 at_once = settings.kafka.max_offsets_per_batch
                 held = partial(_beginnings, watcher, topics)
                 found = Replay(look, publish, progress, wait, at_once, held).run(wanted)
-                end = beside.finish()
+                (end,) = beside.finish()
         except Interrupted as stopped:
             then = "what was found until then is handed over; begin again for the rest"
             raise stop.ended(then) from stopped

@@ -1,42 +1,40 @@
 """``reconcile sweep``: compares every row, whether or not an event has named it.
 
-It writes nothing to James's tables. It hands suspects over to the stream. If none runs they wait,
-or the command runs one until they are settled (``--settle``).
+It compares the families one after another, and writes nothing to James's tables. It hands suspects
+over to the stream. If none runs they wait, or the command runs one until they are settled
+(``--settle``).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 
-from checkpoints.clock import now_micros, to_seconds
 from checkpoints.lease import Holder
-from checkpoints.sweeps import SweepRecord, Sweeps
-from reconcilers.declared.family import Family, bind, keeping
+from reconcilers.declared.family import Family, keeping
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.again.progress import CountedProgress, ShownProgress
-from streaming.again.sweep import Interrupted, Sweeper, SweepMark, SweepResult
+from streaming.again.sweep import Interrupted
 from streaming.again.workers import MOST_TASKS
+from streaming.commands.again.asked_sweeps import TO_GO_ON, AskedSweeps, to_begin, to_resume
 from streaming.commands.arguments.names import did_you_mean
-from streaming.commands.arguments.people import NO_REASON, who_of
+from streaming.commands.arguments.people import NO_REASON
 from streaming.commands.arguments.times import positive
 from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.running.own_stream import OwnStream, add_settle
 from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import add_mode, hand_over, names_of, wait_unless
-from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
+from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, all_sweeps, lease_of, sweeper
 from streaming.monitoring.metrics import served
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Settings
-from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher
 
-TO_GO_ON = "`reconcile sweep --resume` continues what it has begun"
 LOOKS_EVERY = 5.0
 """Seconds between two looks at whether another sweep has ended."""
 
@@ -47,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--systems",
         metavar="NAME,…",
-        help="compare these projections only (messages are read for each of them)",
+        help="compare these projections only (the listing is read for each index of messages)",
     )
     parser.add_argument("--rate", type=positive, metavar="ROWS", help="most rows read per second")
     parser.add_argument("--resume", action="store_true", help="go on with the one that was ended")
@@ -70,40 +68,35 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     wanted = compared(settings, arguments.systems)
     refuse_without_spark(settings.stream)
     own = open_own(settings)
-    family = bind(wanted, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
-    names = names_of(arguments.mode, settings, family, own.store)
-    job = workers.job(settings, family, names.suspects_topic)
+    names = names_of(arguments.mode, settings, wanted[0], own.store)
+    jobs = workers.jobs_of(settings, wanted, names.suspects_topic)
     wait = partial(wait_unless, stop)
-    record: SweepRecord | None = None
-    found: SweepResult | None = None
+    asked, todo = AskedSweeps(settings, arguments, wait), to_begin(wanted)
     try:
         skew, busy = clocks_apart(settings.stream), beside_another(arguments, wait)
         alone = Alone(own.store, lease_of(settings), skew, busy)
         with alone, closing(Watcher(settings.kafka)) as watcher:
-            sink = hand_over(job, names, own.store, watcher, wait)
+            if arguments.resume:
+                todo = to_resume(all_sweeps(settings, own.store), wanted)
+            sinks = [hand_over(each, names, own.store, watcher, wait) for each in jobs]
             with (
-                OwnStream(settings, names, own.store, sink) as stream,
+                OwnStream(settings, names, own.store, sinks) as stream,
                 measured(settings) as progress,
             ):
                 if arguments.settle:
                     stream.begin()
                 tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
-                with sweeper(job, own.store, sink, progress, wait, tasks) as made:
-                    if not arguments.resume:
-                        wait_until_it_counts(made.mark, wait)
-                    record = record_of(settings, arguments, made, family)
-                    found = made.run(record)
-                end = stream.finish()
+                for job, sink in zip(jobs, sinks, strict=True):
+                    if job.family.name in todo:
+                        with sweeper(job, own.store, sink, progress, wait, tasks) as made:
+                            asked.run(made, todo[job.family.name])
+                asked.raise_failure()
+                ends = stream.finish()
     except Interrupted as stopped:
-        then = TO_GO_ON
-        if record is None:
-            then = "nothing was compared"
-        elif found is not None:
-            print("\n".join(told_of(found)))
-            then = "what was found waits for the stream"
-        raise stop.ended(then) from stopped
-    print("\n".join([*told_of(found), *end.lines()]))
-    return int(bool(end.waits or found.unread or found.memory is not None))
+        raise stop.ended(asked.to_go_on(len(todo))) from stopped
+    for line in (line for each in ends for line in each.lines()):
+        print(line)
+    return int(asked.is_partial or any(each.waits for each in ends))
 
 
 @contextmanager
@@ -137,17 +130,6 @@ def beside_another(
     return busy
 
 
-def wait_until_it_counts(mark: SweepMark, wait: Callable[[float], None]) -> None:
-    """Wait after a loss: a sweep that begins too soon would not make lineage whole.
-
-    If a clock is wrong it does not wait; the result says so.
-    """
-    watching = mark.lineage.watching()
-    early = 0 if watching is None else watching.sweeps_count_from(mark.delay) - now_micros()
-    if 0 < early <= mark.delay:
-        wait(to_seconds(early))
-
-
 def paced(settings: Settings, rows_per_second: int | None) -> Settings:
     """The settings with this rate, if one is given."""
     if rows_per_second is None:
@@ -156,46 +138,22 @@ def paced(settings: Settings, rows_per_second: int | None) -> Settings:
     return settings.model_copy(update={"sweep": sweep})
 
 
-def compared(settings: Settings, systems: str | None) -> Family:
-    """The family with projections, limited to the systems to compare.
+def compared(settings: Settings, systems: str | None) -> list[Family]:
+    """The families with projections, limited to the systems to compare.
 
     Raises `Misconfigured` if a name is unknown.
     """
-    family = settings.families()[0]
-    if systems is not None:
-        names = [name for name in systems.split(",") if name]
-        unknown = [name for name in names if name not in family.names]
-        if unknown or not names:
-            none_of = f"{', '.join(unknown) or 'nothing'} is none of {', '.join(family.names)}"
-            near = did_you_mean(unknown[0], family.names) if unknown else ""
-            raise Misconfigured(f"--systems: {none_of}{near}")
-        indexes = [each for each in family.projections[1:] if each.name in names]
-        family = keeping(family, [each.name for each in indexes])
-    return family
+    families = [each for each in settings.families() if each.projections]
+    if systems is None:
+        return families
+    names, known = [name for name in systems.split(",") if name], _systems(families)
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        none_of = f"{', '.join(unknown) or 'nothing'} is none of {', '.join(known)}"
+        near = did_you_mean(unknown[0], known) if unknown else ""
+        raise Misconfigured(f"--systems: {none_of}{near}")
+    return [keeping(each, names) for each in families if not {*names}.isdisjoint(each.names)]
 
 
-def record_of(
-    settings: Settings, arguments: argparse.Namespace, made: Sweeper, family: Family
-) -> SweepRecord:
-    """A new sweep, or with ``--resume`` the last one that has not ended."""
-    if arguments.resume:
-        left = left_of(made.sweeps, family)
-        why = made.mark.refused(left)
-        if why is not None:
-            print(f"it will not make lineage complete: {why}", file=sys.stderr)
-        return left
-    who, ranges = who_of(arguments), settings.sweep.ranges
-    record = SweepRecord(now_micros(), who, arguments.reason, family.names, ranges)
-    made.sweeps.begin(record)
-    return record
-
-
-def left_of(sweeps: Sweeps, family: Family) -> SweepRecord:
-    """The last sweep that has not ended. Raises `Misconfigured` without one of these systems."""
-    left = [each for each in sweeps.all() if each.ended_at is None]
-    if not left:
-        raise Misconfigured("no sweep is left to go on with: begin one without --resume")
-    if left[0].systems != family.names:
-        compared = ",".join(left[0].systems)
-        raise Misconfigured(f"the sweep that is left compares --systems {compared}")
-    return left[0]
+def _systems(families: Iterable[Family]) -> tuple[str, ...]:
+    return tuple(name for each in families for name in each.names)

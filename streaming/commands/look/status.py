@@ -5,24 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from checkpoints.bookmarks import Bookmark, nested
 from checkpoints.cassandra import (
     CassandraBookmarks,
     CassandraLease,
-    CassandraLosses,
     CassandraPauses,
     CassandraSweeps,
-    Store,
 )
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.journal import Journal
 from checkpoints.lease import Holder
+from checkpoints.losses import Losses
 from checkpoints.sweeps import Sweeps
 from reconcilers.capture.frontier import newest_of
 from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.family import Family
 from reconcilers.limits.pause import Pause
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import ReconcilerError
@@ -39,6 +40,7 @@ from streaming.commands.look.status_shown import (
     iso_or_none,
 )
 from streaming.commands.wiring.generations import doubt_of, held_by_itself
+from streaming.commands.wiring.opened_stream import losses_of
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
 from streaming.settings import Mode, Settings
@@ -78,7 +80,8 @@ def status(settings: Settings) -> Status:
     found = open_totals(own.journal)
     watching = own.lineage.watching()
     standing = tuple(_standing(settings, own))
-    sweeps = CassandraSweeps(own.store, settings.cassandra.keyspace)
+    known = CassandraSweeps(own.store, settings.cassandra.keyspace)
+    swept = [each for each in settings.families() if each.projections]
     return Status(
         keyspace=settings.cassandra.keyspace,
         delay=settings.stream.delay,
@@ -92,8 +95,8 @@ def status(settings: Settings) -> Status:
         watched_since=iso_or_none(watching.since if watching else None),
         pauses=tuple(each.told for each in standing if each.pilot is None),
         pilots=tuple(each.told for each in standing if each.pilot is not None),
-        sweep=last_sweep(sweeps, settings.families()[0].names),
-        losses=tuple(_losses(own.store, sweeps, settings.families()[0].names)),
+        sweeps={each.name: last_sweep(known, each.names) for each in swept},
+        losses=tuple(told_losses(partial(losses_of, own.store), known, swept)),
         held=tuple(held_by_itself(settings, doubt, standing)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
         waits=found.waits,
@@ -101,10 +104,21 @@ def status(settings: Settings) -> Status:
     )
 
 
-def _losses(store: Store, sweeps: Sweeps, systems: Collection[str]) -> Iterator[str]:
-    """The losses since the last complete sweep began."""
-    for loss in CassandraLosses(store).since(compared_since(sweeps.all(), systems) or 0):
+def told_losses(
+    losses: Callable[[Family], Losses], sweeps: Sweeps, families: Sequence[Family]
+) -> Iterator[str]:
+    """The losses since the last complete sweep of a family that they concern began.
+
+    ``losses`` returns those of all streams for the first family, that of messages, and for another
+    family those of its own stream alone.
+    """
+    known, (first, *others) = sweeps.all(), families
+    since = {each.name: compared_since(known, each.names) or 0 for each in families}
+    for loss in losses(first).since(min(since.values())):
         yield f"{iso(loss.at)}: {loss.why}"
+    for each in others:
+        for loss in losses(each).since(since[each.name]):
+            yield f"{iso(loss.at)}: {each.name}: {loss.why}"
 
 
 def _standing(settings: Settings, own: OwnStores) -> Iterator[Pause]:

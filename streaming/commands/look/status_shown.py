@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from checkpoints.lease import Holder
+from reconcilers.declared.families.message import MESSAGE
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import RULES, Wait
@@ -68,7 +69,7 @@ class Status:
     pauses: tuple[str, ...] = ()
     pilots: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
-    sweep: str = NOT_SWEPT
+    sweeps: Mapping[str, str] = field(default_factory=lambda: {MESSAGE.name: NOT_SWEPT})
     losses: tuple[str, ...] = ()
     on_hold: int = 0
     waits: Mapping[str, int] = field(default_factory=dict)
@@ -105,7 +106,7 @@ def as_text(found: Status) -> Iterator[str]:
     """The status as lines."""
     yield f"keyspace {found.keyspace}: D = {found.delay:g} s, W = {found.window:g} s"
     yield _watched_text(found.watched_since)
-    yield found.sweep
+    yield from (f"{family}: {told}" for family, told in found.sweeps.items())
     yield from _lost_text(found.losses)
     if found.kafka != REACHABLE:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"

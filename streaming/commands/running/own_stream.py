@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Sequence
 from functools import partial
 from threading import Event, Thread
 
@@ -34,18 +35,18 @@ def add_settle(parser: argparse.ArgumentParser) -> None:
 class OwnStream:
     """Runs `reconcile stream` in threads of this process (a context manager).
 
-    ``sink`` finds out whether a stream runs, waits, and raises if the command is to end. Log lines
-    of this stream below a warning are not shown.
+    Each of ``sinks``, one for each family, finds out whether its stream runs, waits, and raises if
+    the command is to end. Log lines of this stream below a warning are not shown.
     """
 
     def __init__(
-        self, settings: Settings, names: StreamNames, store: Store, sink: HandOver
+        self, settings: Settings, names: StreamNames, store: Store, sinks: Sequence[HandOver]
     ) -> None:
         never = settings.sweep.model_copy(update={"when_needed": False, "every_days": 0})
         anywhere = settings.metrics.model_copy(update={"port": 0})  # one of the other mode may run
         self._settings = settings.model_copy(update={"sweep": never, "metrics": anywhere})
         self._names, self._store = names, store
-        self._sink = sink
+        self._sinks = sinks
         self._threads = Threads(Event())
         self._thread: Thread | None = None
         self._level = log.level
@@ -58,19 +59,20 @@ class OwnStream:
     def begin(self) -> None:
         """Start a stream unless one runs, and wait until it does. Raises the error that ends it."""
         end_lease_of_the_dead(CassandraLease(self._store), self._names.lease)
-        if self._sink.stream.running():
+        if any(each.stream.running() for each in self._sinks):
             return
         log.setLevel(logging.WARNING)
         run = partial(run_stream, self._settings, self._names.mode)
         self._thread = self._threads.start("stream", run)
         self._until_it_runs(self._thread)
-        self._sink.settled_by(self._thread.is_alive)  # however long nothing is settled by it
+        for each in self._sinks:
+            each.settled_by(self._thread.is_alive)  # however long nothing is settled by it
 
-    def finish(self) -> Closing:
+    def finish(self) -> list[Closing]:
         """What became of all that was handed over. A stream that was started here ends after."""
-        if self.runs:
-            self._sink.until_verified()
-        return self._sink.finish()
+        for each in self._sinks if self.runs else ():
+            each.until_verified()
+        return [each.finish() for each in self._sinks]
 
     def __enter__(self) -> OwnStream:
         """Starts nothing yet."""
@@ -84,7 +86,8 @@ class OwnStream:
         log.setLevel(self._level)
 
     def _until_it_runs(self, thread: Thread) -> None:
-        while not self._sink.stream.running():
-            if not thread.is_alive():
-                raise self._threads.failed or EndedItself("the stream that was begun has ended")
-            self._sink.wait(LOOK_EVERY)
+        for each in self._sinks:
+            while not each.stream.running():
+                if not thread.is_alive():
+                    raise self._threads.failed or EndedItself("the stream that was begun has ended")
+                each.wait(LOOK_EVERY)

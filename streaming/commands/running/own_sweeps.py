@@ -11,10 +11,11 @@ from threading import Event
 
 from checkpoints.cassandra import CassandraLease, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
-from checkpoints.sweeps import SweepRecord
+from checkpoints.sweeps import SweepRecord, of_systems
+from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import AlreadyRunning, ReconcilerError
 from streaming.again.progress import CountedProgress, LoggedProgress
-from streaming.again.schedule import SweepSchedule
+from streaming.again.schedule import SweepSchedule, without_lineage
 from streaming.again.sweep import Interrupted
 from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
@@ -41,9 +42,13 @@ class Defect(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OwnSweeps:
-    """Sweeps while the stream runs. ``watcher`` belongs to this thread, which closes it."""
+    """Sweeps of every family, one after another, while their streams run.
 
-    opened: OpenedStream
+    ``opened`` has each family's stream, that of messages first. ``watcher`` belongs to this thread,
+    which closes it.
+    """
+
+    opened: Sequence[OpenedStream]
     schedule: SweepSchedule
     watcher: Watcher
     report: SweepReport
@@ -73,54 +78,74 @@ class OwnSweeps:
                     pause = PAUSE
 
     def _look(self, stop: Event) -> None:
-        """Run a sweep if one is due.
+        """Run the sweeps that are due. One that fails holds up no other; its error is raised."""
+        failures = list[Exception]()
+        for each in self.opened:
+            try:
+                self._try(each, stop)
+            except (Defect, ReconcilerError, OSError) as failed:
+                failures.append(failed)
+        for failure in failures:
+            raise failure
+
+    def _try(self, opened: OpenedStream, stop: Event) -> None:
+        """Run a family's sweep if one is due.
 
         Raises `Defect` for an unexpected error: a restart of the process would continue the same
         sweep, fail again, and settle nothing.
         """
         try:
-            self._sweep_if_due(stop)
+            self._sweep_if_due(opened, stop)
         except (Interrupted, ReconcilerError, OSError):
             raise
         except Exception as failed:
             log.exception("a sweep has ended by a defect")
-            self.opened.metrics.sweep_faults.inc()
+            opened.metrics.sweep_faults.inc()
             raise Defect(f"a sweep has ended by a defect: {failed!r}") from failed
 
-    def _sweep_if_due(self, stop: Event) -> None:
-        opened, now = self.opened, now_micros()
-        watching = opened.job.connections().lineage.watching()
+    def _sweep_if_due(self, opened: OpenedStream, stop: Event) -> None:
+        family, now = opened.job.family, now_micros()
         sweeps = CassandraSweeps(opened.store, opened.settings.cassandra.keyspace)
-        known = sweeps.all()
-        opened.metrics.sweep_due.set(self.schedule.needed(watching, known, now) is not None)
-        self.report.show(known, self._running(known))
+        known = of_systems(sweeps.all(), family.names)
+        watching = self._watching(opened, known)
+        needed = self.schedule.needed(watching, known, now) is not None
+        opened.metrics.sweep_due.labels(family.name).set(needed)
+        self.report.show(family.name, known, self._running(opened, known))
         why = self.schedule.due(watching, known, now)
         if why is None or watching is None:
             return
-        ranges = opened.settings.sweep.ranges
-        begun = SweepRecord(now, WHO, why, opened.job.family.names, ranges)
+        begun = SweepRecord(now, WHO, why, family.names, opened.settings.sweep.ranges)
         with Alone(opened.store, lease_of(opened.settings), clocks_apart(opened.settings.stream)):
-            left = self.schedule.left(watching, sweeps.all(), begun)
+            left = self.schedule.left(watching, of_systems(sweeps.all(), family.names), begun)
             if left is None:
                 sweeps.begin(begun)
-            log.info("%s a sweep: %s", "goes on with" if left else "begins", why)
-            self._sweep(left or begun, stop)
+            does = "goes on with" if left else "begins"
+            log.info("%s a sweep of family %s: %s", does, family.name, why)
+            self._sweep(opened, left or begun, stop)
 
-    def _running(self, sweeps: Sequence[SweepRecord]) -> SweepRecord | None:
+    def _watching(self, opened: OpenedStream, known: Sequence[SweepRecord]) -> Watching | None:
+        """Since when every change of a family was received, and when it was swept."""
+        if opened.job.family.remembered:
+            return opened.job.connections().lineage.watching()
+        watching = self.opened[0].job.connections().lineage.watching()
+        lost_at = max((each.at for each in opened.losses.since(0)), default=0)
+        return without_lineage(watching, lost_at, known, self.schedule.delay)
+
+    def _running(self, opened: OpenedStream, sweeps: Sequence[SweepRecord]) -> SweepRecord | None:
         """The newest sweep, if it has not ended and any process holds the lease."""
         if not sweeps or sweeps[0].ended_at is not None:
             return None
-        lease = lease_of(self.opened.settings)
-        return sweeps[0] if CassandraLease(self.opened.store).held_by(lease) else None
+        lease = lease_of(opened.settings)
+        return sweeps[0] if CassandraLease(opened.store).held_by(lease) else None
 
-    def _sweep(self, sweep: SweepRecord, stop: Event) -> None:
-        opened, wait = self.opened, partial(wait_unless, stop)
+    def _sweep(self, opened: OpenedStream, sweep: SweepRecord, stop: Event) -> None:
+        wait = partial(wait_unless, stop)
         sink = hand_over(opened.job, opened.names, opened.store, self.watcher, wait)
         shown = CountedProgress(LoggedProgress(), opened.metrics.sweep_rows)
         tasks = BESIDE_A_STREAM
         with sweeper(opened.job, opened.store, sink, shown, wait, tasks) as made:
             found = made.run(sweep)
-        for line in (*told_of(found), *sink.finish().lines()):
+        for line in (*told_of(opened.job.family, found), *sink.finish().lines()):
             log.info("sweep: %s", line)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
@@ -124,33 +125,38 @@ def _run_all(
     counting = _counters(opened, tuple(each for each in families if each.tallies))
     keeper = supervisor(opened, schema, counting.take if counting is not None else None)
     others = [each for each in families[1:] if each.projections]
-    beside = [_beside(opened, each, schema, threads) for each in others]
+    beside = [_beside(opened, each) for each in others]
+    running = [_start(each, schema, threads) for each in beside]
     if counting is not None:
         threads.start("counting", counting.run)
-    _sweep_by_itself(opened, threads)
+    _sweep_by_itself((opened, *beside), threads)
     try:
         keeper.run(threads.stop)
     finally:
         threads.stop.set()
-        for each in beside:
+        for each in running:
             each.join()
         threads.check()  # what ended a thread is why all else failed
     log.info("stopped; the next start continues after the settled offsets")
 
 
-def _beside(opened: OpenedStream, family: Family, schema: SchemaWatch, threads: Threads) -> Thread:
+def _beside(opened: OpenedStream, family: Family) -> OpenedStream:
+    """The surroundings of another family's stream."""
+    job = workers.job_of(opened.settings, family, opened.names.suspects_topic)
+    return opened.beside(job, Watcher(opened.settings.kafka))
+
+
+def _start(opened: OpenedStream, schema: SchemaWatch, threads: Threads) -> Thread:
     """Start the stream of another family, in a thread of its own."""
-    settings = opened.settings.model_copy(update={"stream": opened.settings.stream.seldom})
-    job = workers.job(settings, family, opened.names.suspects_topic)
-    own = opened.beside(job, Watcher(opened.settings.kafka))
-    begin_generation(own)
-    return threads.start(f"stream of {family.name}", supervisor(own, schema, None).run)
+    begin_generation(opened)
+    run = supervisor(opened, schema, None).run
+    return threads.start(f"stream of {opened.job.family.name}", run)
 
 
-def _sweep_by_itself(opened: OpenedStream, threads: Threads) -> None:
+def _sweep_by_itself(opened: Sequence[OpenedStream], threads: Threads) -> None:
     """Start the thread that sweeps when it is due, and shows the sweeps of all processes."""
-    schedule, report = schedule_of(opened.settings), SweepReport(opened.metrics)
-    sweeps = OwnSweeps(opened, schedule, Watcher(opened.settings.kafka), report)
+    settings, report = opened[0].settings, SweepReport(opened[0].metrics)
+    sweeps = OwnSweeps(opened, schedule_of(settings), Watcher(settings.kafka), report)
     threads.start("sweep", sweeps.run)
 
 

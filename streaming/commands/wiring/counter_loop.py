@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from checkpoints.cassandra import CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
 from checkpoints.losses import Cause
+from checkpoints.sweeps import of_systems
 from checkpoints.tallies import marks_begin
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
@@ -95,11 +96,13 @@ def _changed(
     tallies, keyspace = opened.job.connections().tallies, opened.settings.cassandra.keyspace
     marked = partial(tallies.marked_since, marks_begin(now_micros()))
     sweeps = CassandraSweeps(opened.store, keyspace)
-    return ChangedMailboxes(scheduler, counters, marked, lambda: (_swept_at(sweeps), live.kept()))
+    of_messages, names = partial(_swept_at, sweeps), opened.job.family.names
+    return ChangedMailboxes(scheduler, counters, marked, lambda: (of_messages(names), live.kept()))
 
 
-def _swept_at(sweeps: CassandraSweeps) -> Micros | None:
-    return max((each.ended_at for each in sweeps.all() if each.ended_at), default=None)
+def _swept_at(sweeps: CassandraSweeps, systems: Collection[str]) -> Micros | None:
+    its = of_systems(sweeps.all(), systems)
+    return max((each.ended_at for each in its if each.ended_at), default=None)
 
 
 def _findings(

@@ -12,6 +12,7 @@ from checkpoints.clock import now_micros
 from checkpoints.lease import Lease
 from checkpoints.losses import Cause, Loss, end_memory
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.metrics import Metrics
@@ -45,8 +46,8 @@ class OpenedStream:
 
     @property
     def losses(self) -> CountedLosses:
-        """The losses of this installation; those recorded here are counted."""
-        return CountedLosses(CassandraLosses(self.store), self.metrics)
+        """The losses of all streams, or of this one if it does not lead; new ones are counted."""
+        return CountedLosses(losses_of(self.store, self.job.family), self.metrics)
 
     @property
     def leads(self) -> bool:
@@ -66,6 +67,15 @@ class OpenedStream:
         """End lineage: events from before now may be missing. Raises `Retryable`."""
         loss = Loss(now_micros(), why, cause)
         end_memory(self.job.connections().lineage, self.losses.record, loss)
+
+
+def losses_of(store: Store, family: Family) -> CassandraLosses:
+    """The losses of all streams, which that of messages records, or of another family's alone."""
+    return (
+        CassandraLosses(store)
+        if family.name == MESSAGE.name
+        else CassandraLosses(store, family.name)
+    )
 
 
 @cache

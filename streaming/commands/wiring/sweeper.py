@@ -9,17 +9,16 @@ from tempfile import TemporaryDirectory
 
 from checkpoints.cassandra import CassandraLostRows, CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
+from checkpoints.sweeps import SweepRecord
+from reconcilers.declared.family import Family
 from streaming.again.fingerprints import KeptFingerprints
 from streaming.again.hand_over import HandOver
+from streaming.again.mark import Marking, NoMark, SweepMark
 from streaming.again.rounds import SweepProgress, SweepRounds, fewest_at
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
-from streaming.again.sweep import (
-    LISTING_NOT_KNOWN,
-    Sweeper,
-    SweepMark,
-    SweepResult,
-)
+from streaming.again.sweep import Sweeper
+from streaming.again.sweep_result import SweepResult
 from streaming.again.together import PastTogether, Systematic, Told
 from streaming.again.workers import MOST_TASKS, on_workers
 from streaming.commands.wiring import workers
@@ -37,19 +36,19 @@ def lease_of(settings: Settings) -> str:
     return f"{settings.cassandra.keyspace}/sweep"
 
 
-def told_of(found: SweepResult) -> list[str]:
-    """The result of a sweep, line by line."""
-    told = [f"{found.rows} rows were compared, {found.suspects} suspects found"]
-    told += found.systematic
-    told += [
+def all_sweeps(settings: Settings, store: Store) -> tuple[SweepRecord, ...]:
+    """Every sweep of this installation, newest first."""
+    return CassandraSweeps(store, settings.cassandra.keyspace).all()
+
+
+def told_of(family: Family, found: SweepResult) -> list[str]:
+    """The result of a family's sweep, line by line."""
+    seen = f"{found.rows} rows were compared, {found.suspects} suspects found"
+    unread = (
         f"not read: {table}, tokens {of.after} to {of.until}: {why}"
         for table, of, why in found.unread
-    ]
-    if found.memory is not None:
-        return [*told, f"lineage is not complete: {found.memory}"]
-    if not found.is_all:
-        told.append(LISTING_NOT_KNOWN)
-    return [*told, "every truth row is recorded: lineage is complete"]
+    )
+    return [f"{family.name}: {seen}", *found.systematic, *unread, found.whole]
 
 
 @contextmanager
@@ -75,7 +74,7 @@ def sweeper(
         yield Sweeper(
             family=job.family,
             sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
-            mark=SweepMark(job.connections().lineage, to_micros(settings.stream.delay)),
+            mark=_mark(job),
             sieve=_sieve(job, store, sink),
             rounds=SweepRounds(
                 on_workers(spark_session(settings.stream), scanning, tasks),
@@ -85,6 +84,12 @@ def sweeper(
                 fewest_at(settings.sweep.rows_per_second),
             ),
         )
+
+
+def _mark(job: Job) -> Marking:
+    if not job.family.remembered:
+        return NoMark()
+    return SweepMark(job.connections().lineage, to_micros(job.settings.stream.delay))
 
 
 def _sieve(job: Job, store: Store, sink: HandOver) -> Sieve:

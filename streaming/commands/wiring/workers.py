@@ -5,6 +5,7 @@ A `Job` sends these functions to the workers by name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -24,10 +25,11 @@ from checkpoints.cassandra import (
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
 from checkpoints.no_lineage import NoLineage
-from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.family import Family, Projection, bind
 from reconcilers.declared.raw import raw_shape
+from reconcilers.declared.scan import scans_of
 from reconcilers.rows.finding import Attempts
-from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import Kind
 from streaming.again.past import PastRows
 from streaming.monitoring.clocks import ClockWatch
@@ -50,6 +52,7 @@ from streaming.tables import (
     UndecodedTables,
     connect,
     levels_of,
+    schema_of,
 )
 from streaming.tables.rate_limit import RateLimiter
 
@@ -57,6 +60,19 @@ from streaming.tables.rate_limit import RateLimiter
 def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
     """The job of one family, over Cassandra."""
     return Job(settings, family, suspects_topic, connections, examiner)
+
+
+def job_of(settings: Settings, family: Family, suspects_topic: str) -> Job:
+    """The job of a family's stream: one beside that of messages has a longer window."""
+    if family.name != MESSAGE.name:
+        settings = settings.model_copy(update={"stream": settings.stream.seldom})
+    return job(settings, family, suspects_topic)
+
+
+def jobs_of(settings: Settings, families: Iterable[Family], suspects_topic: str) -> list[Job]:
+    """A job for each family, bound to the cluster's schema. Raises `Misconfigured`."""
+    schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
+    return [job_of(settings, bind(each, schema), suspects_topic) for each in families]
 
 
 def connections(settings: Settings, family: Family) -> Connections:
@@ -120,13 +136,10 @@ def scans(of: Job) -> UndecodedScans:
 
 @cache
 def _scans(settings: Settings, of: _ByName) -> UndecodedScans:
-    shape, cassandra = raw_shape(of.family), settings.cassandra
-    if shape is None:
-        told = f"family {of.family.name} cannot be swept: see reconcilers.declared.raw"
-        raise Misconfigured(told)
+    cassandra = settings.cassandra
     reads = RawReads(connect(cassandra), levels_of(cassandra).each)
     pace = RateLimiter(max(1, settings.sweep.rows_per_second // settings.stream.workers))
-    return UndecodedScans(reads, cassandra.keyspace, of.family, shape, pace)
+    return UndecodedScans(reads, cassandra.keyspace, scans_of(of.family), pace)
 
 
 @cache

@@ -48,7 +48,7 @@ class Sink:
 
 
 def beside(sink: Any) -> OwnStream:
-    return OwnStream(SETTINGS, REPAIRING, STORE, sink)
+    return OwnStream(SETTINGS, REPAIRING, STORE, [sink])
 
 
 @pytest.mark.usefixtures("leases")

@@ -19,7 +19,7 @@ def test_whatever_fails_it_looks_again_and_keeps_its_one_client(
     failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     watcher = Mock()
-    sweeps = OwnSweeps(Mock(), Mock(), watcher, Mock())
+    sweeps = OwnSweeps([Mock()], Mock(), watcher, Mock())
     with patch.object(OwnSweeps, "_sweep_if_due", side_effect=failure) as tried:
         sweeps.run(Pauses(9))
     assert tried.call_count > 3
@@ -31,7 +31,7 @@ def test_a_defect_is_logged_and_tried_again_after_a_pause_that_grows(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     metrics, stop = Metrics(CollectorRegistry()), Pauses(6)
-    sweeps = OwnSweeps(Mock(metrics=metrics), Mock(), Mock(), Mock())
+    sweeps = OwnSweeps([Mock(metrics=metrics)], Mock(), Mock(), Mock())
     with patch.object(OwnSweeps, "_sweep_if_due", side_effect=KeyError("a defect")) as tried:
         sweeps.run(stop)
     assert tried.call_count == 6
@@ -42,7 +42,24 @@ def test_a_defect_is_logged_and_tried_again_after_a_pause_that_grows(
 
 def test_after_a_look_that_ended_well_the_pauses_begin_anew() -> None:
     stop, looks = Pauses(5), [KeyError("a"), KeyError("b"), None, KeyError("c"), Interrupted()]
-    sweeps = OwnSweeps(Mock(metrics=Metrics(CollectorRegistry())), Mock(), Mock(), Mock())
+    sweeps = OwnSweeps([Mock(metrics=Metrics(CollectorRegistry()))], Mock(), Mock(), Mock())
     with patch.object(OwnSweeps, "_sweep_if_due", side_effect=looks):
         sweeps.run(stop)
     assert stop.taken == [LOOKS_EVERY, 60, 120, LOOKS_EVERY, 60]
+
+
+@pytest.mark.parametrize("failure", [Unreachable("no broker"), KeyError("a defect")])
+def test_a_sweep_that_fails_holds_up_no_other_family(failure: Exception) -> None:
+    opened = [Mock(metrics=Metrics(CollectorRegistry())) for _ in range(2)]
+    swept: list[object] = []
+
+    def sweep(of: object, _stop: object) -> None:
+        swept.append(of)
+        if of is opened[0]:
+            raise failure
+
+    sweeps, stop = OwnSweeps(opened, Mock(), Mock(), Mock()), Pauses(2)
+    with patch.object(OwnSweeps, "_sweep_if_due", side_effect=sweep):
+        sweeps.run(stop)
+    assert swept == opened * 2
+    assert stop.taken[1] == 60, "it is tried again later"

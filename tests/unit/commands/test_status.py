@@ -11,11 +11,14 @@ import pytest
 from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
 from checkpoints.lease import Holder
+from checkpoints.losses import Loss
+from checkpoints.sweeps import SweepRecord
+from reconcilers.declared.family import Family
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import SECOND, Kind, Slot
 from reconcilers.words.waiting import RULES, Wait, Waiting
 from streaming.again.last_sweep import NOT_SWEPT
-from streaming.commands.look.status import open_totals, stream_status
+from streaming.commands.look.status import open_totals, stream_status, told_losses
 from streaming.commands.look.status_shown import (
     REACHABLE,
     OpenCount,
@@ -27,7 +30,11 @@ from streaming.commands.look.status_shown import (
 from streaming.monitoring.lag import PartitionLag
 from streaming.settings import Mode
 from tests.builders.canaries import reached
+from tests.builders.rights import FROM_EVENTS
+from tests.builders.rows import FAMILY
+from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
 STREAM = StreamStatus(
@@ -54,7 +61,7 @@ def test_a_quiet_system_is_told_in_a_few_lines() -> None:
         "it is not known since when every change is received: lineage begins when every watched"
         " table is captured and a stream has received canaries of every node; `reconcile doctor`"
         " checks both",
-        NOT_SWEPT,
+        f"message: {NOT_SWEPT}",
         "breakers closed",
         "no open findings",
     ]
@@ -150,13 +157,39 @@ def test_losses_that_no_sweep_has_made_good_are_told_the_newest_first() -> None:
     assert "LOST: 2 times more, since the last whole sweep" in told
 
 
+def test_a_loss_is_told_until_each_family_that_it_concerns_was_swept() -> None:
+    of_all, of_rights, sweeps = MemoryLosses(), MemoryLosses(), MemorySweeps()
+    of_all.record(Loss(10 * SECOND, "canaries of n1"))
+    of_rights.record(Loss(20 * SECOND, "unread records of james/0"))
+
+    def losses(of: Family) -> MemoryLosses:
+        return of_all if of is FAMILY else of_rights
+
+    def told() -> list[str]:
+        return [each[27:] for each in told_losses(losses, sweeps, [FAMILY, FROM_EVENTS])]
+
+    def sweep(began_at: int, family: Family) -> None:
+        record = SweepRecord(began_at * SECOND, "ana", "", family.names, 8)
+        sweeps.begin(record)
+        sweeps.end(record, record.began_at + 1, "all")
+
+    both = ["canaries of n1", "rights: unread records of james/0"]
+    assert told() == both
+    sweep(30, FAMILY)
+    assert told() == both, "the rights that changed then were not compared"
+    sweep(15, FROM_EVENTS)
+    assert told() == both[1:]
+    sweep(31, FROM_EVENTS)
+    assert told() == []
+
+
 def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     finding = OpenCount("messages", "missing_row", "stuck", 3)
     shown = as_json(replace(CALM, streams=(STREAM,), findings=(finding,)))
     told = json.loads(json.dumps(shown))
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
-        *("breakers", "watched_since", "pauses", "pilots", "held", "sweep", "losses", "on_hold"),
+        *("breakers", "watched_since", "pauses", "pilots", "held", "sweeps", "losses", "on_hold"),
         *("waits", "stale_right"),
     ]
     assert told["findings"] == [

@@ -257,7 +257,7 @@ def test_so_does_the_one_stream_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> N
     )
     names, store = StreamNames.of(SETTINGS, Mode.REPAIR), nullcontext()
     with (
-        OwnStream(SETTINGS, names, store, sink) as beside,  # type: ignore[arg-type]
+        OwnStream(SETTINGS, names, store, [sink]) as beside,  # type: ignore[arg-type]
         pytest.raises(EndedItself, match="KeyError"),
     ):
         beside.begin()

@@ -22,6 +22,7 @@ from streaming.monitoring.metrics import Metrics, Port, serve, served
 from streaming.monitoring.version import version
 from streaming.settings import MetricsSettings
 from tests.builders.failing import unreachable
+from tests.builders.rows import FAMILY
 from tests.fakes.checkpoints.losses import MemoryLosses
 
 ALERTS = Path(__file__).resolve().parents[3] / "deploy" / "prometheus" / "alerts.yml"
@@ -94,7 +95,7 @@ def test_counting_and_lineage_of_a_stream_record_their_losses_with_the_count(
     stored = MemoryLosses()
     monkeypatch.setattr(opened_stream, "CassandraLosses", lambda _store: stored)
     monkeypatch.setattr(driver, "canaries", Mock())
-    job = Mock()
+    job = Mock(family=FAMILY)
     job.connections().lineage.watching.return_value = None
     opened = opened_stream.OpenedStream(job, Mock(), Mock(), Mock(), (), None, metrics)
     counter_loop._lost(opened, "events were lost: chunk 3")

@@ -57,3 +57,10 @@ def test_every_row_was_compared_since_the_newest_that_ended_began() -> None:
     sweeps = kept(FIRST, replace(FIRST, began_at=AT + 1), running=SECOND).all()
     assert compared_since(sweeps, SYSTEMS) == AT + 1
     assert compared_since(sweeps, (*SYSTEMS, "recent_uids")) is None
+
+
+def test_a_sweep_of_another_family_tells_nothing_of_this_one() -> None:
+    rights = replace(SECOND, systems=("user_rights",))
+    assert last_sweep(kept(rights), SYSTEMS) == NOT_SWEPT
+    assert last_sweep(kept(FIRST, running=rights), SYSTEMS).endswith(": 5 rows")
+    assert "has read 4 ranges" in last_sweep(kept(FIRST, running=rights), rights.systems)

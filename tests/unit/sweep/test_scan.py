@@ -15,10 +15,10 @@ import pytest
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
-from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
+from reconcilers.words.errors import ReadFailed, Refused
 from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
-from streaming.again import scan as module
+from streaming.again import glanced_rows as module
 from streaming.again.fingerprints import KeptFingerprints
 from streaming.again.past import PastRows, SiftedRows
 from streaming.again.pieces import Piece, SweptPiece
@@ -42,11 +42,6 @@ class HandsOver(PastRows):
 
     def sift(self, suspects: Iterable[Suspect], at: Micros) -> SiftedRows:
         return SiftedRows(list(suspects))
-
-
-def refuses(_job: Any) -> Any:
-    """As the scans of a family whose rows cannot be read undecoded."""
-    raise Misconfigured("family message cannot be swept")
 
 
 @dataclass
@@ -296,10 +291,3 @@ def test_a_table_that_refuses_ends_its_own_pieces_only(
     refused, good = mailbox.sweep_all(FAMILY.listing.table, FAMILY.truth.table)
     assert (str(refused.failed), refused.refused, refused.rows) == ("no SELECT permission", True, 0)
     assert (good.failed, good.refused, good.rows) == (None, False, 10)
-
-
-def test_a_family_that_cannot_be_swept_is_refused_in_plain_words() -> None:
-    job: Any = SimpleNamespace(connections=lambda: SimpleNamespace(glance=None))
-    nothing = KeptFingerprints(Path("none"), 1)
-    with pytest.raises(Misconfigured, match="cannot be swept"):
-        Scanner(Scanning(job, refuses, lambda _: HandsOver(), nothing, nothing))

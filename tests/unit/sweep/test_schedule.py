@@ -9,7 +9,13 @@ import pytest
 from checkpoints.sweeps import SweepRecord
 from reconcilers.rows.memory import Watching
 from reconcilers.words.model import Micros
-from streaming.again.schedule import DAY, NOT_WHOLE, TIME_HAS_COME, SweepSchedule
+from streaming.again.schedule import (
+    DAY,
+    NOT_WHOLE,
+    TIME_HAS_COME,
+    SweepSchedule,
+    without_lineage,
+)
 
 DELAY, NOW = 5_000_000, 1_800_000_000_000_000
 BEGAN = NOW - 100 * DELAY
@@ -84,3 +90,34 @@ def test_one_that_went_on_while_a_loss_was_noticed_is_begun_anew() -> None:
     noticed = Watching(BEGAN, noted_at=SWEEP.began_at)
     assert NEEDED.left(MEMORY, [SWEEP], SWEEP) == SWEEP
     assert NEEDED.left(noticed, [SWEEP], SWEEP) is None
+
+
+# --- a family without lineage
+
+READ = replace(SWEEP, ended_at=NOW - DELAY, truth_swept_at=NOW - 2 * DELAY)
+RIGHTS_DUE: dict[str, tuple[Watching | None, Micros, list[SweepRecord], bool]] = {
+    "never swept": (WHOLE, 0, [], True),
+    "nobody watches": (None, 0, [], False),
+    "all was read": (WHOLE, 0, [READ], False),
+    "some could not be read, a short time ago": (WHOLE, 0, [ENDED], False),
+    "one was interrupted": (WHOLE, 0, [SWEEP], True),
+    "the lineage of messages began anew since": (Watching(NOW - 2 * DELAY), 0, [READ], True),
+    "a loss of all streams in it": (Watching(BEGAN, noted_at=SWEEP.began_at), 0, [READ], True),
+    "a loss of its own stream before it": (WHOLE, BEGAN - DELAY, [READ], False),
+    "a loss of its own stream in it": (WHOLE, SWEEP.began_at, [READ], True),
+    "a loss of its own stream now": (WHOLE, NOW, [READ], False),
+}
+
+
+@pytest.mark.parametrize("case", RIGHTS_DUE)
+def test_whether_a_sweep_of_a_family_without_lineage_is_needed(case: str) -> None:
+    watching, lost_at, sweeps, due = RIGHTS_DUE[case]
+    known = without_lineage(watching, lost_at, sweeps, DELAY)
+    assert NEEDED.due(known, sweeps, NOW) == (NOT_WHOLE if due else None)
+
+
+def test_a_family_without_lineage_is_swept_again_a_day_after_one_that_could_not_read_all() -> None:
+    known = without_lineage(WHOLE, 0, [ENDED], DELAY)
+    assert NEEDED.due(known, [ENDED], NOW + DAY) == NOT_WHOLE
+    weekly = without_lineage(WHOLE, 0, [READ], DELAY)
+    assert WEEKLY.due(weekly, [READ], NOW + 7 * DAY) == TIME_HAS_COME

@@ -13,8 +13,8 @@ from checkpoints.clock import now_micros
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.model import Kind, Slot, Wake, look_again
-from streaming.again.sweep import SweepMark
-from streaming.commands.again.sweep import wait_until_it_counts
+from streaming.again.mark import SweepMark
+from streaming.commands.again.asked_sweeps import wait_until_it_counts
 from streaming.commands.wiring.hand_over import mode_of, observes, waiting
 from streaming.pipeline.failures import SliceFailures
 from streaming.settings import Mode

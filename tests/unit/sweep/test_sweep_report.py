@@ -8,6 +8,7 @@ from unittest.mock import Mock, patch
 import pytest
 from prometheus_client import CollectorRegistry
 
+from checkpoints.losses import Loss
 from checkpoints.sweeps import SweepRecord
 from reconcilers.rows.memory import Watching
 from streaming.again.progress import CountedProgress
@@ -15,7 +16,9 @@ from streaming.again.schedule import NOT_WHOLE, SweepSchedule
 from streaming.commands.running.own_sweeps import OwnSweeps
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.sweeps import SweepReport, failed_at, succeeded_at
-from tests.builders.rows import DELAY, NOW, SECOND
+from tests.builders.rights import FROM_EVENTS
+from tests.builders.rows import DELAY, FAMILY, NOW, SECOND
+from tests.fakes.checkpoints.losses import MemoryLosses
 
 BEGAN = SweepRecord(NOW, "ana", "nightly", ("messages",), 512)
 FAILED = replace(BEGAN, ended_at=NOW + 60 * SECOND)
@@ -80,7 +83,8 @@ class Shown:
         self.report = SweepReport(self.metrics)
 
     def value(self, name: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"reconciler_sweep_{name}")
+        labels = {} if name == "rows_total" else {"family": "message"}
+        return self.metrics.registry.get_sample_value(f"reconciler_sweep_{name}", labels)
 
 
 @pytest.fixture
@@ -89,22 +93,29 @@ def shown() -> Shown:
 
 
 def test_before_the_first_sweep_nothing_is_exported(shown: Shown) -> None:
-    shown.report.show([], running=None)
+    shown.report.show("message", [], running=None)
     for name in ("last_success_timestamp_seconds", "last_failure_timestamp_seconds"):
         assert shown.value(name) is None
     assert shown.value("duration_seconds") is None
 
 
 def test_success_failure_and_duration_are_exported(shown: Shown) -> None:
-    shown.report.show([later(BEGAN, 100), GOOD], running=None)
+    shown.report.show("message", [later(BEGAN, 100), GOOD], running=None)
     assert shown.value("last_success_timestamp_seconds") == NOW / SECOND + 60
     assert shown.value("last_failure_timestamp_seconds") == NOW / SECOND + 100
     assert shown.value("duration_seconds") == 60
 
 
+def test_a_success_of_one_family_hides_no_failure_of_another(shown: Shown) -> None:
+    shown.report.show("message", [FAILED], running=None)
+    shown.report.show("rights", [later(GOOD, 100)], running=None)
+    assert shown.value("last_failure_timestamp_seconds") == NOW / SECOND + 60
+    assert shown.value("last_success_timestamp_seconds") is None
+
+
 def test_a_failure_stays_exported_while_the_sweep_is_tried_again(shown: Shown) -> None:
-    shown.report.show([BEGAN], running=None)
-    shown.report.show([BEGAN], running=BEGAN)
+    shown.report.show("message", [BEGAN], running=None)
+    shown.report.show("message", [BEGAN], running=BEGAN)
     assert shown.value("last_failure_timestamp_seconds") == NOW / SECOND
 
 
@@ -128,8 +139,9 @@ def test_the_stream_shows_the_sweeps_of_all_processes_also_if_it_never_sweeps(
     shown: Shown, held: bool
 ) -> None:
     opened, never = Mock(metrics=shown.metrics), SweepSchedule(False, None, DELAY)
+    opened.job.family = FAMILY
     opened.job.connections().lineage.watching.return_value = Watching(NOW - 100 * DELAY)
-    sweeps = OwnSweeps(opened, never, Mock(), shown.report)
+    sweeps = OwnSweeps([opened], never, Mock(), shown.report)
     where = "streaming.commands.running.own_sweeps"
     with (
         patch(f"{where}.CassandraSweeps") as stored,
@@ -138,7 +150,7 @@ def test_the_stream_shows_the_sweeps_of_all_processes_also_if_it_never_sweeps(
     ):
         stored.return_value.all.return_value = (later(BEGAN, 100), GOOD)
         lease.return_value.held_by.return_value = "somebody" if held else None
-        sweeps._sweep_if_due(Mock())
+        sweeps._sweep_if_due(opened, Mock())
     assert shown.value("due") == 1
     assert shown.value("last_success_timestamp_seconds") == NOW / SECOND + 60
     failed = None if held else NOW / SECOND + 100
@@ -158,3 +170,29 @@ def test_one_that_has_just_failed_is_still_needed() -> None:
     schedule, watching = SweepSchedule(True, None, DELAY), Watching(NOW - 100 * DELAY)
     assert schedule.due(watching, [FAILED], NOW + 120 * SECOND) is None
     assert schedule.needed(watching, [FAILED], NOW + 120 * SECOND) == NOT_WHOLE
+
+
+def test_a_family_without_lineage_is_due_by_its_own_sweeps_and_losses(shown: Shown) -> None:
+    """Its sweep waits for the lineage of messages, which every loss of all streams restarts."""
+    messages, rights = Mock(metrics=shown.metrics), Mock(metrics=shown.metrics)
+    messages.job.family, rights.job.family = FAMILY, FROM_EVENTS
+    messages.job.connections().lineage.watching.return_value = Watching(NOW - 100 * DELAY)
+    lost, where = MemoryLosses(), "streaming.commands.running.own_sweeps"
+    rights.losses, of_messages = lost, replace(GOOD, began_at=NOW + 1)
+    good = replace(GOOD, systems=FROM_EVENTS.names)
+    sweeps = OwnSweeps([messages, rights], SweepSchedule(False, None, DELAY), Mock(), shown.report)
+
+    def due(*known: SweepRecord) -> float | None:
+        with (
+            patch(f"{where}.CassandraSweeps") as stored,
+            patch(f"{where}.now_micros", return_value=NOW + 3 * DELAY),
+        ):
+            stored.return_value.all.return_value = known
+            sweeps._sweep_if_due(rights, Mock())
+        labels = {"family": "rights"}
+        return shown.metrics.registry.get_sample_value("reconciler_sweep_due", labels)
+
+    assert due(of_messages) == 1
+    assert due(of_messages, good) == 0
+    lost.record(Loss(NOW + DELAY, "Kafka no longer holds unread records of james/0"))
+    assert due(of_messages, good) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 import pytest
 from hypothesis import given
@@ -58,7 +59,7 @@ class Ring:
         silent = {(piece.table, number) for number in piece.numbers} & self.silent
         if silent or len(piece.numbers) > self.fails:
             return replace(found, failed=Unreachable("timed out"))
-        for page in PieceEnd(found, token, 0).pages(self._pages(piece)):
+        for page in PieceEnd(found, token, itemgetter(0)).pages(self._pages(piece)):
             found.rows += len(page)
             self.rows.update((piece.table, token(row[0])) for row in page)
         self.most = max(self.most, found.rows)

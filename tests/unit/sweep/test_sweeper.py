@@ -10,11 +10,13 @@ from prometheus_client import Counter
 from checkpoints.sweeps import SweepRecord
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import bind, keeping
+from reconcilers.declared.scan import phases_of
 from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.tokens import tokens_of
+from streaming.again.mark import SweepMark
 from streaming.again.pieces import Piece, SweptPiece
 from streaming.again.progress import CountedProgress
 from streaming.again.rounds import (
@@ -24,8 +26,8 @@ from streaming.again.rounds import (
     SweepProgress,
     SweepRounds,
 )
-from streaming.again.scan import tables_of
-from streaming.again.sweep import Sweeper, SweepMark, SweepResult
+from streaming.again.sweep import Sweeper
+from streaming.again.sweep_result import SweepResult
 from streaming.commands.wiring.sweeper import told_of
 from tests.builders.indexes import INDEX_SCHEMA
 from tests.builders.sieves import sieve
@@ -169,7 +171,7 @@ class Scene:
 
 
 def test_the_truth_comes_first_and_one_that_collects_is_not_scanned() -> None:
-    assert tables_of(MESSAGE) == (*TABLES, "firstunseen", "mailboxrecents")
+    assert phases_of(MESSAGE) == (TABLES[:1], (*TABLES[1:], "firstunseen", "mailboxrecents"))
 
 
 def test_each_range_of_each_table_is_gone_through_once() -> None:
@@ -300,7 +302,7 @@ def test_of_very_many_rows_alike_one_finding_tells_wherever_it_was_killed(
     (ended,) = scene.sweeps.all()
     assert ended.outcome == "480 rows, 4848 suspects, 1 systematic; lineage is complete"
     (line,) = found.systematic
-    assert told_of(found)[1] == line
+    assert told_of(FAMILY, found)[1] == line
     assert text_of(finding.slot) in line
 
 
