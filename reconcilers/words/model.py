@@ -195,8 +195,11 @@ class Suspect:
     columns: tuple[str, ...] = ()
 
     def wake(self, suspected: Kind | None) -> Wake:
-        """A wake that publishes the slot for a look one delay later; it carries ``suspected``."""
-        source = next(iter(self.sources)) if len(self.sources) == 1 else None
+        """A wake that publishes the slot for a look one delay later; it carries ``suspected``.
+
+        It names one of the sources. Lineage or the row may name others.
+        """
+        source = min(self.sources, key=str, default=None)
         return look_again(self.slot, self.projection, source, self.oldest, suspected)
 
 

@@ -14,6 +14,7 @@ from streaming.pipeline.admission import AdmissionControl
 from streaming.pipeline.batch_record import BatchRecord, in_order
 from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
+from streaming.pipeline.open_finding import OpenFinding
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PAUSES
 from streaming.pipeline.scheduled_looks import ExpiredCells
@@ -44,7 +45,7 @@ class Batches:
         if not self.admission.lets_held_go:
             return []
         self.open_findings.let_go()
-        return [each.wake for each in self.open_findings.take_held(self.record.clock())]
+        return self._wakes(self.open_findings.take_held(self.record.clock()))
 
     def recall(self) -> None:
         """Read the open findings again: a batch that failed did not report its work."""
@@ -81,13 +82,16 @@ class Batches:
         """Keys to look at again now: due ones, ones no longer held, ones with expired cells."""
         self._let_go()
         self.open_findings.recall_told(now)
-        due = [each.wake for each in self.open_findings.take_due(now)]
+        due = self._wakes(self.open_findings.take_due(now))
         return [*due, *self.expired.take_due(now)]
 
     def ended(self, look: BatchLook, piece: Slice) -> None:
         """Record a finished slice: the summary for counters, its offsets, then metrics."""
         self.memory.heard(self.record.ended(look, piece))
         self.behind.why(self.behind.heard(piece))
+
+    def _wakes(self, found: Iterable[OpenFinding]) -> list[Wake]:
+        return [each.wake(self.open_findings.family) for each in found]
 
     def _let_go(self) -> None:
         """Let keys come back, at a pace, that no breaker, pause or late frontier holds any more."""

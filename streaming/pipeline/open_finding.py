@@ -7,6 +7,7 @@ from functools import cache
 from uuid import UUID
 
 from reconcilers.counters.open_message import OpenMessage, Standing, message_at, standing_of
+from reconcilers.declared.family import Family
 from reconcilers.rows.decision import OF_MANY_ROWS
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.key import WHOLE_TABLE
@@ -77,10 +78,14 @@ class OpenFinding:
         """Whether it comes back at a pace; what the ceiling holds has its own pace."""
         return self.wait not in {None, Wait.CEILING}
 
-    @property
-    def wake(self) -> Wake:
-        """The key of the finding, to publish and look at again."""
-        return look_again(self.slot, self.projection, oldest=self.oldest)
+    def wake(self, family: Family) -> Wake:
+        """The key of the finding, to publish and look at again.
+
+        It names the source if neither lineage nor the key itself does.
+        """
+        is_known = family.remembered or family.is_source_in_key
+        source = None if is_known else next(iter(self.uuids), None)
+        return look_again(self.slot, self.projection, source, self.oldest)
 
     @property
     def uuids(self) -> tuple[UUID, ...]:
@@ -138,6 +143,6 @@ def _packed(sources: tuple[str, ...]) -> bytes:
     return bytes(packed)
 
 
-def finding_wake(finding: Finding) -> Wake:
+def finding_wake(family: Family, finding: Finding) -> Wake:
     """The key of a finding, to publish and look at again."""
-    return look_again(finding.slot, finding.projection, oldest=finding.oldest)
+    return opened(finding).wake(family)

@@ -243,7 +243,7 @@ class Run:
     def _key(self, slot: Slot) -> Wake:
         """As by an event that tells nothing else, or by the open finding."""
         finding = self.finding(slot)
-        return Wake(slot.key, None) if finding is None else finding_wake(finding)
+        return Wake(slot.key, None) if finding is None else finding_wake(self.family, finding)
 
     def _examiner(self, projection: Projection, ports: Ports) -> Examiner:
         delay, kept = self.climate.delay, self.kept

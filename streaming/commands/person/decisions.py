@@ -198,7 +198,7 @@ class Desk:
             print(changed)
             return None
         if family.projections and not many:
-            self.publish(family, [finding_wake(finding)])  # a tally's are read now and then
+            self.publish(family, [finding_wake(family, finding)])  # a tally's are read now and then
         print(f"{decision.done:<8} {where}: {sentence}")
         return then
 
@@ -246,6 +246,7 @@ class Desk:
                 released = replace(released, waits=LOOKED_AT_NEXT)
             self.journal.decide(released)
         if family.projections:
-            self.publish(family, [look_again(hold.slot, hold.projection)])
+            again = look_again(hold.slot, hold.projection)
+            self.publish(family, [again if standing is None else finding_wake(family, standing)])
         self.journal.holds.end(hold, self.orders.end())
         print(f"released {where}: it was {ON_HOLD} {hold.who}: {hold.reason}")

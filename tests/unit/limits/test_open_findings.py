@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from checkpoints.clock import now_micros
+from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.decision import accepted
 from reconcilers.rows.finding import Action, Finding, State
 from reconcilers.sweep.lost_rows import LostRows, together
@@ -84,7 +85,7 @@ def test_only_what_waits_for_a_decision_is_held(state: State) -> None:
 
 
 def test_its_key_is_looked_at_again_for_its_own_projection() -> None:
-    assert opened(OF_AN_INDEX).wake == Wake(
+    assert opened(OF_AN_INDEX).wake(MESSAGE) == Wake(
         (MAILBOX, 7), None, oldest=LONG_AGO, looked_again=True, projection="unseen_uids"
     )
 

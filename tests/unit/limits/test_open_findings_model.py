@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconcilers.counters.open_message import OpenMessage, open_message
+from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.decision import OF_MANY_ROWS
 from reconcilers.rows.finding import AND, Finding, State
 from reconcilers.words.key import WHOLE_TABLE
@@ -136,7 +137,8 @@ def is_as_the_finding(kept: OpenFinding, finding: Finding) -> None:
     )
     assert tuple(map(str, kept.uuids)) == finding.sources
     assert kept.is_of_a_row is _is_of_a_row(finding)
-    assert (kept.wake.oldest, kept.wake.projection) == (finding.oldest, finding.projection)
+    wake = kept.wake(MESSAGE)
+    assert (wake.oldest, wake.projection) == (finding.oldest, finding.projection)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -17,6 +17,7 @@ from reconcilers.declared.writes import SetCells
 from reconcilers.rows.finding import Action
 from reconcilers.words.errors import Misconfigured, Refused
 from reconcilers.words.model import KeyValue, Kind, Row, Slot, Suspect, Wake
+from streaming.pipeline.open_finding import finding_wake
 from tests.builders.attachments import (
     ATTACHMENTS,
     MESSAGE,
@@ -54,6 +55,13 @@ def reported(scene: Ground, one: Suspect) -> tuple[Kind, str]:
     assert outcome.action is Action.REPORT
     assert scene.tables.applied == []
     return scene.finding.kind, scene.finding.sentence.removeprefix("attachments: ")
+
+
+def is_kept(scene: Ground, one: Suspect) -> bool:
+    """Whether the finding of a suspect stays as it is."""
+    before = scene.finding
+    (outcome,) = scene.settle(one)
+    return outcome.action is Action.KEEP and scene.finding.kind is before.kind
 
 
 def repaired(scene: Ground, one: Suspect) -> SetCells:
@@ -187,6 +195,38 @@ def test_each_list_that_james_could_not_load_is_a_finding_of_its_own() -> None:
     for each in scene.look(again).suspects:
         scene.settle(each)
     assert Slot(MESSAGE) not in {each.slot for each in scene.journal.open_findings(ATTACHMENTS)}
+
+
+@pytest.mark.parametrize("row", [{}, {PLACE: attachment(message=None, blob=None)}])
+def test_what_is_reported_stays_open_when_its_key_comes_back(row: Mapping[Slot, Row]) -> None:
+    """The key names no message, and there is no lineage: the finding carries it."""
+    scene = ground({MESSAGE: content(PDF)}, row)
+    (one,) = scene.look(OF_MESSAGE).suspects
+    reported(scene, one)
+    for _ in range(2):
+        (again,) = scene.look(finding_wake(ATTACHMENTS, scene.finding)).suspects
+        assert again.kind is one.kind
+        assert is_kept(scene, again)
+    scene.rows[PLACE] = attachment()
+    (again,) = scene.look(finding_wake(ATTACHMENTS, scene.finding)).suspects
+    scene.settle(again)
+    assert list(scene.journal.open_findings(ATTACHMENTS)) == []
+
+
+def test_a_list_that_stays_malformed_stays_a_finding() -> None:
+    scene = ground({MESSAGE: Row({"attachments": '[{"id": null}]'})})
+    (one,) = scene.look(OF_MESSAGE).suspects
+    assert reported(scene, one)[0] is Kind.UNREADABLE
+    (again,) = scene.look(finding_wake(ATTACHMENTS, scene.finding)).suspects
+    assert is_kept(scene, again)
+
+
+def test_an_attachment_of_two_messages_that_is_missing_is_found_by_its_own_key() -> None:
+    scene = ground({message: content(PDF) for message in (MESSAGE, OTHER)})
+    (one,) = scene.look(OF_MESSAGE, Wake((None,), OTHER)).suspects
+    assert one.sources == {MESSAGE, OTHER}
+    (again,) = scene.look(one.wake(one.kind)).suspects
+    assert again.kind is Kind.MISSING_ROW
 
 
 def test_what_was_written_within_the_delay_is_not_judged() -> None:
