@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reconcilers.declared.families import FAMILIES
+from reconcilers.rows.table_use import optional_table
 
 ROLES = Path(__file__).with_name("cassandra") / "roles.cql"
 BEGIN = "-- Made by `make docs` from what the projections declare:\n"
@@ -23,9 +24,10 @@ def _grants() -> Iterator[str]:
     for family in FAMILIES:
         for projection in (each for each in family.projections if not each.only_by):
             table = f"apache_james.{projection.table}"
+            comment = "-- " if projection.table == optional_table(family) else ""
             yield f"-- {projection.name}:\n"
-            yield f"GRANT SELECT ON TABLE {table} TO reconciler;\n"
-            yield f"GRANT MODIFY ON TABLE {table} TO reconciler;\n"
+            yield f"{comment}GRANT SELECT ON TABLE {table} TO reconciler;\n"
+            yield f"{comment}GRANT MODIFY ON TABLE {table} TO reconciler;\n"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ class Projection:
     ``write_time_of_sets`` is a column that James writes with every change of a set; its write time
     stands for the set's, which Cassandra 4 cannot read. ``collects`` is the set column of an index
     with one row for each mailbox; the set holds elements of all messages and only grows.
-    ``optional`` names the content of a table that some installations leave empty. ``conversions``
+    ``optional`` names the content of a table that some installations do not write; an optional
+    listing is compared only where James writes it (`reconcilers.rows.table_use`). ``conversions``
     are for columns that are stored in another form than in the truth. ``keeps`` are columns that
     its readers need and the truth lacks (`reconcilers.rows.kept`). ``grants_access``: whom a row
     names may read mail. ``only_by`` is the command that alone repairs it: the stream reports.

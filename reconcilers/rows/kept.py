@@ -41,10 +41,13 @@ def report_of_kept(
             return None
 
 
-def asks_for_user(family: Family, seen: Seen, verdict: Verdict) -> bool:
-    """Whether a row that names no source is right if a user owns it, such as an upload."""
+def asks_for_user(projection: Projection, seen: Seen, verdict: Verdict) -> bool:
+    """Whether a kept row that names no source is right if a user owns it, such as an upload.
+
+    It is right, too, if James does not record owners.
+    """
     unnamed = isinstance(verdict, Report) and verdict.kind is Kind.UNRESOLVED
-    return unnamed and not seen.consulted and family.truth.users is not None
+    return unnamed and not seen.consulted and bool(projection.keeps)
 
 
 def asks_for_owner(family: Family, verdict: Verdict) -> bool:

@@ -16,12 +16,18 @@ One lost write in twenty makes a table look unused once in three million times.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from reconcilers.declared.family import Family, Projection
 from reconcilers.words.model import Row, Slot
 
 NEWEST = 5
+
+
+def optional_table(family: Family) -> str | None:
+    """The table of the family's listing, if some versions of James do not write it; else None."""
+    return next((each.table for each in family.projections[:1] if each.optional), None)
 
 
 def newest_places(family: Family, projection: Projection, truths: Iterable[Row]) -> list[Slot]:
@@ -31,10 +37,23 @@ def newest_places(family: Family, projection: Projection, truths: Iterable[Row])
     return [family.truth.slot_of(truth) for truth in belong[:NEWEST]]
 
 
-def why_unused(projection: Projection, newest: Collection[Slot], there: int) -> str | None:
-    """Why James does not use the table, None if it does; ``there`` of the ``newest`` have rows."""
-    if there or not newest:
-        return None
-    return (
-        f"{projection.table} has none of the {len(newest)} newest rows: this James does not use it"
-    )
+@dataclass(frozen=True, slots=True)
+class ListingUse:
+    """How many rows the newest truth rows of a sample need in a table; so many are ``there``."""
+
+    table: str
+    newest: int
+    there: int
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the sample shows that James writes the table."""
+        return self.there > 0
+
+    @property
+    def why_unused(self) -> str | None:
+        """Why James does not write the table; None if it does, or if the sample shows nothing."""
+        if self.is_used or not self.newest:
+            return None
+        told = f"{self.table} has none of the {self.newest} newest rows"
+        return f"{told}: this James does not use it"

@@ -11,6 +11,7 @@ from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.mailbox import MAILBOX
 from reconcilers.declared.families.rights import RIGHTS, rights_from
 from reconcilers.declared.family import Family, keeping
+from reconcilers.rows.table_use import optional_table
 from streaming.settings.section import Section
 from streaming.settings.servers import (
     AgentSettings,
@@ -20,6 +21,7 @@ from streaming.settings.servers import (
     MetricsSettings,
 )
 from streaming.settings.work import (
+    AttachmentsSettings,
     MailboxesSettings,
     RepairSettings,
     RightsSettings,
@@ -37,6 +39,7 @@ class Settings(Section):
     stream: StreamSettings = StreamSettings()
     repair: RepairSettings = RepairSettings()
     rights: RightsSettings = RightsSettings()
+    attachments: AttachmentsSettings = AttachmentsSettings()
     tally: TallySettings = TallySettings()
     sweep: SweepSettings = SweepSettings()
     mailboxes: MailboxesSettings = MailboxesSettings()
@@ -56,6 +59,8 @@ class Settings(Section):
             if family is RIGHTS:
                 if self.rights.truth != "off":
                     yield rights_from(self.rights.truth)
+            elif optional_table(family) not in (None, *self.attachments.tables):
+                continue
             elif family is not MAILBOX or self.mailboxes.watch:
                 yield family
 

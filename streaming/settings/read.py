@@ -19,6 +19,7 @@ LISTS = frozenset(
         ("cassandra", "hosts"),
         ("agent", "http"),
         ("repair", "projections"),
+        ("attachments", "tables"),
         ("tally", "projections"),
     }
 )

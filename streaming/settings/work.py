@@ -138,6 +138,20 @@ class RightsSettings(Section):
     )
 
 
+AttachmentTable = Literal["attachmentv2", "attachmentmessageid"]
+"""The tables of James that lead from an attachment to its message."""
+
+
+class AttachmentsSettings(Section):
+    """Attachments: the tables that lead from an attachment to its message."""
+
+    tables: tuple[AttachmentTable, ...] = Field(
+        (),
+        description="tables that are compared with the lists of messages: attachmentv2, and up to"
+        " James 3.6 attachmentmessageid; none: attachments are not compared",
+    )
+
+
 QuotaTable = Literal["auto", "currentquota", "quotacurrentvalue"]
 """The table in which James keeps quotas; ``auto``: the one that James writes."""
 

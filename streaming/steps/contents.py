@@ -40,7 +40,7 @@ class ContentReads(Protocol):
         """Those of these sources that have an owner, read at serial consistency."""
 
     def having_user(self, things: Sequence[KeyValue]) -> Collection[KeyValue]:
-        """Those of these slots' only parts that a user owns."""
+        """Those of these slots' only parts that a user owns; all if no owner is known at all."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Contents:
 
     def settle(self, projection: Projection, seen: Seen, verdict: Verdict) -> Verdict:
         """The verdict after content was read; the same verdict if content does not matter."""
-        if asks_for_user(self.family, seen, verdict):
+        if asks_for_user(projection, seen, verdict):
             users = self._found(self.reads.having_user, [seen.slot.group])
             return Consistent() if users else verdict
         if asks_for_owner(self.family, verdict):

@@ -12,13 +12,15 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import Store
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.counters.live_table import Choice
-from reconcilers.declared.family import Schema
+from reconcilers.declared.family import Family, Schema
 from reconcilers.declared.tally import Tally
+from reconcilers.rows.table_use import ListingUse
 from streaming.settings import CassandraSettings
 from streaming.tables.live_tables import choice_of, sample_of
 from streaming.tables.nodes import Nodes
 from streaming.tables.replication import Replication, replication_of
 from streaming.tables.session import levels_of, open_session, schema_of
+from streaming.tables.table_uses import use_of
 
 
 class Cluster:
@@ -116,6 +118,10 @@ class Cluster:
     def choice(self, keyspace: str, shapes: Sequence[Tally]) -> Choice:
         """Which of these tables James writes."""
         return choice_of(self._session, keyspace, shapes)
+
+    def use_of(self, settings: CassandraSettings, family: Family) -> ListingUse:
+        """How James uses the table of a bound family's listing. Raises as `table_uses.use_of`."""
+        return use_of(self._session, settings, family)
 
     def is_superuser(self, role: str) -> bool:
         """Whether a role is a superuser. Raises `Refused` if the cluster does not use roles."""

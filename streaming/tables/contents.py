@@ -37,8 +37,18 @@ class ContentTables:
         return self._owned(self._truth.owner, sources)
 
     def having_user(self, things: Sequence[KeyValue]) -> frozenset[KeyValue]:
-        """Those that a user owns. Raises `reconcilers.words.errors.Refused` as above."""
-        return self._owned(self._truth.users, things)
+        """Those that a user owns; all if no user is known to own anything.
+
+        Raises `reconcilers.words.errors.Refused` as above.
+        """
+        by = self._truth.users
+        owned = self._owned(by, things)
+        return owned if by is not None and (owned or self._has_rows(by)) else frozenset(things)
+
+    def _has_rows(self, by: Owner) -> bool:
+        query = f"SELECT {by.key} FROM {self._settings.keyspace}.{by.table} LIMIT 1"
+        found = self._statements.rows(self._statements.prepared(query), ())
+        return next(iter(found), None) is not None
 
     def _owned(self, by: Owner | None, things: Sequence[KeyValue]) -> frozenset[KeyValue]:
         return frozenset() if by is None else frozenset(self._in(by.table, by.key, things))

@@ -10,6 +10,9 @@ from reconcilers.declared.tally import QuotaRoot
 from streaming.settings import CassandraSettings
 from streaming.tables.statement_cache import StatementCache
 
+TIME_BASED = 1
+"""The version of the UUIDs of mailboxes."""
+
 
 class MailboxOwners:
     """Reads owners by a mailbox's id, in one keyspace. Not thread-safe."""
@@ -23,6 +26,8 @@ class MailboxOwners:
 
         Raises `reconcilers.words.errors.Retryable`, or `Refused` if the table may not be read.
         """
+        if mailboxid.version != TIME_BASED:
+            return None  # an attachment; Cassandra would refuse the read
         for row in self._statements.rows(self._statements.prepared(self._query), (mailboxid,)):
             if row["mailboxbase"] is not None:
                 return QuotaRoot(row["mailboxbase"].namespace, row["mailboxbase"].user)

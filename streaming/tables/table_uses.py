@@ -1,14 +1,16 @@
-"""Whether James uses a projection's table, from some sources of the truth."""
+"""Whether James uses the table of a listing, from some sources of the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 
 from cassandra.cluster import Session
 
 from checkpoints.cassandra.driver_errors import translated
-from reconcilers.declared.family import Family, Projection
-from reconcilers.rows.table_use import newest_places, why_unused
+from reconcilers.declared.family import Family
+from reconcilers.rows.table_use import ListingUse, newest_places
 from reconcilers.words.errors import MalformedContent
 from reconcilers.words.model import KeyValue, Row
 from streaming.settings import CassandraSettings
@@ -16,20 +18,20 @@ from streaming.tables.tables import Tables
 
 SAMPLE = 1_000
 """How many sources of each table of the truth are read, in the order of their tokens."""
+A_READ = 100
 
 
-def why_unused_here(
-    session: Session, settings: CassandraSettings, family: Family, projection: Projection
-) -> str | None:
-    """Why James does not use the table of a bound family's projection, None if it does.
+def use_of(session: Session, settings: CassandraSettings, family: Family) -> ListingUse:
+    """How James uses the table of a bound family's listing.
 
     A source with malformed content is left out. Raises `reconcilers.words.errors.Retryable`, or
     `Refused` if a table may not be read.
     """
-    tables = Tables(session, settings, family)
-    truths = _truths(tables, _sources(session, settings.keyspace, family))
-    newest = newest_places(family, projection, truths)
-    return why_unused(projection, newest, len(tables.projection_rows(projection, newest)))
+    tables, listing = Tables(session, settings, family), family.listing
+    sources = _sources(session, settings.keyspace, family)
+    newest = newest_places(family, listing, _truths(tables, sources))
+    there = tables.projection_rows(listing, newest)
+    return ListingUse(listing.table, len(newest), len(there))
 
 
 def _sources(session: Session, keyspace: str, family: Family) -> Iterator[KeyValue]:
@@ -41,9 +43,14 @@ def _sources(session: Session, keyspace: str, family: Family) -> Iterator[KeyVal
 
 
 def _truths(tables: Tables, sources: Iterator[KeyValue]) -> Iterator[Row]:
-    for each in sources:
+    while some := list(islice(sources, A_READ)):
         try:
-            found = tables.truth_with_times([each])
+            yield from _rows(tables, some)
         except MalformedContent:
-            continue
-        yield from found.get(each, ())
+            for each in some:
+                with suppress(MalformedContent):
+                    yield from _rows(tables, [each])
+
+
+def _rows(tables: Tables, sources: Sequence[KeyValue]) -> Iterable[Row]:
+    return [row for rows in tables.truth_with_times(sources).values() for row in rows]

@@ -69,7 +69,7 @@ class Ground:
     having_owner = having_content
 
     def having_user(self, things: Sequence[KeyValue]) -> set[KeyValue]:
-        return self.owned & set(things)
+        return set(things) if self.family.truth.users is None else self.owned & set(things)
 
     def converge(self, *wakes: Wake) -> None:
         """Look, confirm and write until no key is published any more."""

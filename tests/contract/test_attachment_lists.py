@@ -18,8 +18,8 @@ from reconcilers.rows.table_use import NEWEST
 from reconcilers.words.errors import MalformedContent
 from reconcilers.words.model import KeyValue
 from streaming.settings import CassandraSettings
-from streaming.tables import ContentTables, Tables, open_session, schema_of, why_unused_here
-from tests.builders.attachments import PDF, PNG, place, reference, reference_place
+from streaming.tables import ContentTables, Tables, open_session, schema_of, use_of
+from tests.builders.attachments import MESSAGE, PDF, PNG, place, reference, reference_place
 from tests.endpoints import Endpoints
 
 pytestmark = pytest.mark.stack
@@ -163,9 +163,12 @@ def test_a_table_without_the_newest_references_is_not_used(
     listing = lists.family.listing
 
     def why() -> str | None:
-        return why_unused_here(lists.ours, lists.settings, lists.family, listing)
+        return use_of(lists.ours, lists.settings, lists.family).why_unused
 
     assert why() is None  # no message has an attachment
+    family = bind(ATTACHMENT, schema_of(lists.ours, lists.keyspace))
+    contents = ContentTables(lists.ours, lists.settings, family.truth)
+    assert contents.having_user([MESSAGE]) == {MESSAGE}  # no user owns anything
     messages = [uuid.uuid1() for _ in range(NEWEST + 1)]
     for number, message in enumerate(messages):
         lists.write("messagev3", message, f"[{{id: 'a{number}'}}]", AT + number)

@@ -8,9 +8,10 @@ from typing import Any, cast
 from checkpoints.schema.upgrade import upgrade
 from deploy.mailserver import james
 from reconcilers.counters.live_table import Choice, choose, use_of
-from reconcilers.declared.family import Schema
+from reconcilers.declared.family import Family, Schema
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from reconcilers.declared.tally import Tally
+from reconcilers.rows.table_use import ListingUse
 from reconcilers.words.errors import Refused
 from streaming.commands.doctor.checks.check import CassandraContext, Check, Level
 from streaming.settings import Settings
@@ -37,6 +38,7 @@ NEWER = {name: columns for name, columns in JAMES.items() if name not in GONE} |
 EVERYTHING: dict[str, Any] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
     "rights": {"truth": "eventstore"},
+    "attachments": {"tables": ["attachmentv2", "attachmentmessageid"]},
     "mailboxes": {"watch": True},
     "tally": {"projections": ["mailbox_counters", "current_quota"]},
 }
@@ -74,6 +76,7 @@ class FakeCluster:
     refuses: str | None = None
     empty: frozenset[str] = frozenset()
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    uses: dict[str, ListingUse] = field(default_factory=dict)
     replicated: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def store(self, settings: object) -> MemorySchemaStore:
@@ -108,6 +111,11 @@ class FakeCluster:
 
     def choice(self, keyspace: str, shapes: Sequence[Tally]) -> Choice:
         return choose([use_of(each, self.sample(keyspace, each)) for each in shapes])
+
+    def use_of(self, settings: object, family: Family) -> ListingUse:
+        self._refuse()
+        table = family.listing.table
+        return self.uses.get(table, ListingUse(table, 0, 0))
 
     def is_superuser(self, role: str) -> bool:
         self._refuse()

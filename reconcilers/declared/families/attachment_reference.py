@@ -10,7 +10,7 @@ ATTACHMENT_REFERENCE = Family(
     truth=MESSAGE_LISTS,
     key=(
         KeyColumn("attachmentidasuuid", "uuid", "attachment"),
-        KeyColumn("message", "text", "message"),
+        KeyColumn("message", "text", "message", mark="-"),
     ),
     wakes_on=("messagev3", "messagev2", "attachmentmessageid"),
     projections=(ATTACHMENT_REFERENCES,),

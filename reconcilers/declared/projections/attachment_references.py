@@ -19,5 +19,6 @@ ATTACHMENT_REFERENCES = Projection(
     key=("attachmentidasuuid", "messageid"),
     belongs=every_attachment,
     identity="messageid",
+    optional="references of attachments",
     conversions={"messageid": ID_AS_TEXT},
 )

@@ -19,5 +19,6 @@ ATTACHMENTS = Projection(
     key=("idasuuid",),
     belongs=every_named,
     identity="message_id",
+    optional="attachments",
     keeps=("blobid",),
 )

@@ -20,8 +20,9 @@ from checkpoints.codec import Json
 from reconcilers.declared.family import Family, bind
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
-from reconcilers.words.key import named, slot_from_text, text_of
+from reconcilers.words.key import named, text_of
 from reconcilers.words.model import KeyValue, Slot
+from streaming.commands.arguments.finding_filter import slots_named
 from streaming.commands.arguments.times import positive
 from streaming.commands.look.explain_counters import CounterExplainer, counter_explainer
 from streaming.commands.look.places_shown import Surroundings, iso, place_json, place_lines
@@ -39,11 +40,14 @@ from streaming.topics import Watcher
 MOST_PLACES = 50
 """Of a message, told one by one."""
 HISTORY_DAYS = 2
+TIME_BASED = 1
+"""The version of the UUIDs of messages and mailboxes; Cassandra refuses to look for another."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``reconcile explain MESSAGEID | MAILBOXID [UID] | USER | USER/MAILBOXID``."""
-    parser.add_argument("what", metavar="MESSAGEID|MAILBOXID|USER|USER/MAILBOXID")
+    """``reconcile explain MESSAGEID | MAILBOXID [UID] | USER | KEY``."""
+    told = "or the key of a right or an attachment, as findings show it"
+    parser.add_argument("what", metavar="MESSAGEID|MAILBOXID|USER|KEY", help=told)
     parser.add_argument("uid", nargs="?", type=int, metavar="UID", help="in that mailbox")
     parser.add_argument("--json", action="store_true", help="for machines; times are µs")
     parser.add_argument(
@@ -57,15 +61,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     number = _uuid(arguments.what)
     if number is None and arguments.uid is not None:
         raise Misconfigured(f"{arguments.what!r} is no mailbox id (a UUID), so it has no UIDs")
-    messages, *others = settings.families()
-    family, slot = _place_of_another(others, arguments.what) or (messages, None)
-    desk = _desk(settings, family)
-    if slot is not None:
-        told = desk.place(slot, arguments.days)
-    elif number is None:
-        told = desk.of_user(arguments.what)
-    else:
-        told = desk.explained(number, arguments.uid, arguments.days)
+    told = _told(settings, arguments, number)
     if arguments.json:
         print(json.dumps([*told.objects], indent=1))
     else:
@@ -79,13 +75,23 @@ def _uuid(text: str) -> UUID | None:
     return None
 
 
-def _place_of_another(others: Iterable[Family], text: str) -> tuple[Family, Slot] | None:
-    """The place of another family than that of messages which a text names; None if it is none."""
-    for family in others:
-        if family.projections:
-            with suppress(ValueError):
-                return family, slot_from_text(family.key, text)
-    return None
+def _told(settings: Settings, arguments: argparse.Namespace, number: UUID | None) -> Explained:
+    messages, *others = settings.families()
+    named = slots_named((each for each in others if each.projections), arguments.what)
+    places = [] if arguments.uid is not None else list(named)
+    if number is not None and (not places or number.version == TIME_BASED):
+        try:
+            return _desk(settings, messages).explained(number, arguments.uid, arguments.days)
+        except Misconfigured:
+            if not places:
+                raise
+    if not places:
+        return _desk(settings, messages).of_user(arguments.what)
+    told = [_desk(settings, family).place(slot, arguments.days) for family, slot in places]
+    return Explained(
+        [line for each in told for line in each.lines],
+        [each for one in told for each in one.objects],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +185,7 @@ class ExplainDesk:
 
     def _around(self, sources: Iterable[KeyValue]) -> Surroundings:
         watching = self.job.connections().lineage.watching()
-        kept = sources if self.family.truth.kept_in else ()
-        content = {str(each): self._content(each) for each in sorted(kept, key=str)}
+        content = {str(each): self._content(each) for each in sorted(sources, key=str)}
         return Surroundings(
             tuple(self._hindrances()),
             content,

@@ -32,6 +32,7 @@ from streaming.commands.wiring.generations import begin_generation
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.commands.wiring.schema_watch import SchemaWatch, bound
 from streaming.commands.wiring.stream_names import StreamNames
+from streaming.commands.wiring.used_tables import used
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
@@ -114,7 +115,7 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
             opened.end_lineage("an operator says so", Cause.PERSON)
         begin_generation(opened)
         start_canaries(settings, store, threads)
-        _run_all(opened, families, SchemaWatch(settings, families, james), threads)
+        _run_all(opened, used(settings, families), SchemaWatch(settings, families, james), threads)
     watcher.close()
 
 

@@ -32,6 +32,7 @@ from reconcilers.declared.scan import scans_of
 from reconcilers.rows.finding import Attempts
 from reconcilers.words.model import Kind
 from streaming.again.past import PastRows
+from streaming.commands.wiring.used_tables import used
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.behind import longest_age_of
 from streaming.pipeline.worker import Connections, Job
@@ -70,9 +71,10 @@ def job_of(settings: Settings, family: Family, suspects_topic: str) -> Job:
 
 
 def jobs_of(settings: Settings, families: Iterable[Family], suspects_topic: str) -> list[Job]:
-    """A job for each family, bound to the cluster's schema. Raises `Misconfigured`."""
+    """A job for each family that is compared, bound to the schema. Raises `Misconfigured`."""
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    return [job_of(settings, bind(each, schema), suspects_topic) for each in families]
+    compared = used(settings, tuple(bind(each, schema) for each in families))
+    return [job_of(settings, each, suspects_topic) for each in compared]
 
 
 def connections(settings: Settings, family: Family) -> Connections:

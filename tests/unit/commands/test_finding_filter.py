@@ -11,6 +11,7 @@ import pytest
 
 from checkpoints.codec import Json, accepted_to_json, finding_to_json
 from reconcilers.declared.families import FAMILIES
+from reconcilers.declared.families.attachment import ATTACHMENT
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.rights import RIGHTS
@@ -137,7 +138,8 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 @pytest.mark.parametrize("text", ["", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", "a/b/c", "7"])
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
     shapes = (
-        "MAILBOXID/UID, USERNAME/MAILBOXID, USERNAME/NAMESPACE/MAILBOXNAME, MAILBOXID, QUOTAROOT"
+        "MAILBOXID/UID, USERNAME/MAILBOXID, USERNAME/NAMESPACE/MAILBOXNAME, IDASUUID,"
+        " ATTACHMENTIDASUUID/MESSAGE, MAILBOXID, QUOTAROOT"
     )
     told = f"^'{text}' is not any of {shapes}, as the list shows them$"
     with pytest.raises(argparse.ArgumentTypeError, match=told):
@@ -150,7 +152,8 @@ def places(text: str) -> dict[str, Slot]:
 
 def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
     assert places("#private&7") == {USER_TALLY.name: Slot("#private&7")}
-    assert places(f"{MAILBOX}") == {MAILBOX_TALLY.name: Slot(MAILBOX)}
+    either = (MAILBOX_TALLY, ATTACHMENT)
+    assert places(f"{MAILBOX}") == {each.name: Slot(MAILBOX) for each in either}
     assert places(f"bob@example.org/{MAILBOX}") == {RIGHTS.name: Slot("bob@example.org", MAILBOX)}
 
 

@@ -161,14 +161,14 @@ def test_an_attachment_of_a_message_needs_its_message_whoever_owns_it() -> None:
     assert reported(scene, suspect(Kind.EXTRA_ROW))[0] is Kind.LEFT_OVER
 
 
-def test_without_a_table_of_owners_no_owner_is_asked_for() -> None:
+def test_without_a_table_of_owners_a_row_without_a_message_is_right() -> None:
     newer = bind(ATTACHMENT, {each: SCHEMA[each] for each in SCHEMA if each != "attachmentowners"})
     assert newer.truth.users is None
     scene = ground(rows={PLACE: attachment(message=None)})
     scene.family = newer
-    scene.owned.add(PLACE.group)
-    told = f"{NAMED} names no message"
-    assert reported(scene, suspect(Kind.EXTRA_ROW)) == (Kind.UNRESOLVED, told)
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.NOTHING
+    assert scene.tables.applied == []
 
 
 def test_a_list_without_the_cell_that_dates_it_is_reported() -> None:

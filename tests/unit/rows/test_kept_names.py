@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 
 from checkpoints import clock, expiries, lease, lineage, tallies
+from checkpoints.lineage_tables import LineageTables
 from checkpoints.schema import upgrade
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.families import FAMILIES
@@ -67,9 +68,9 @@ def test_the_tables_that_are_never_written() -> None:
 
 
 def test_the_families_with_their_truth_and_its_key() -> None:
-    names = ["message", "rights", "mailbox", "mailbox_tally", "user_tally"]
-    assert [family.name for family in FAMILIES] == names
-    message, rights, objects, mailbox, user = FAMILIES
+    names = "message rights mailbox attachment attachment_reference mailbox_tally user_tally"
+    assert " ".join(family.name for family in FAMILIES) == names
+    message, rights, objects, *attachments, mailbox, user = FAMILIES
     assert (objects.truth.table, objects.truth.source.name) == ("mailbox", "id")
     assert objects.wakes_on == ("mailbox", "mailboxpathv3")
     for family in (message, mailbox, user):
@@ -81,6 +82,14 @@ def test_the_families_with_their_truth_and_its_key() -> None:
     assert (rights.truth.table, rights.truth.source.name) == ("eventstore", "aggregateid")
     assert [*TRUTHS] == ["eventstore", "aclv2", "acl"]
     assert rights.wakes_on == ("eventstore", "usermailboxacl")
+    for family, table in zip(attachments, ("attachmentv2", "attachmentmessageid"), strict=True):
+        assert (family.truth.table, family.truth.source.name) == ("messagev3", "messageid")
+        assert family.wakes_on == ("messagev3", "messagev2", table)
+    assert [LineageTables(family).expiries for family in (rights, *attachments)] == [
+        "expiries_rights",
+        "expiries_attachments",
+        "expiries_references",
+    ]
     assert message.reads == ()
     assert message.wakes_on[:2] == ("imapuidtable", "messageidtable")
     assert (mailbox.wakes_on, mailbox.reads) == ((), ("messageidtable", "mailbox"))
@@ -97,6 +106,8 @@ def test_the_projections_and_tallies_with_their_tables() -> None:
         "applicable_flags": "applicableflag",
         "user_rights": "usermailboxacl",
         "mailbox_paths": "mailboxpathv3",
+        "attachments": "attachmentv2",
+        "attachment_references": "attachmentmessageid",
     }
     cells = {
         each.table: (
@@ -194,6 +205,7 @@ def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:
 def test_the_columns_of_a_list_of_findings() -> None:
     assert " ".join(COLUMNS) == (
         "time family projection mailboxid uid messageid username namespace mailboxname id"
+        " idasuuid attachmentidasuuid message"
         " quotaroot kind state attempts accepted found_at next_look waits sentence"
     )
     assert sorted(TIMES) == ["found_at", "next_look", "time"]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconcilers.rows.table_use import NEWEST, newest_places, why_unused
-from reconcilers.words.model import Row, Slot
+from reconcilers.rows.table_use import NEWEST, ListingUse, newest_places
+from reconcilers.words.model import Row
 from tests.builders.attachments import LISTING, MESSAGE, REFERENCES, content, reference_place
 from tests.builders.rows import LONG_AGO
 
@@ -40,14 +40,13 @@ def test_a_row_without_a_write_time_is_the_oldest() -> None:
 @pytest.mark.parametrize(
     ("newest", "there", "told"),
     [
-        (PLACES[:5], 0, "attachmentmessageid has none of the 5 newest rows"),
-        (PLACES[:1], 0, "attachmentmessageid has none of the 1 newest rows"),
-        (PLACES[:5], 1, None),
-        ([], 0, None),
+        (5, 0, "attachmentmessageid has none of the 5 newest rows"),
+        (1, 0, "attachmentmessageid has none of the 1 newest rows"),
+        (5, 1, None),
+        (0, 0, None),
     ],
 )
-def test_a_table_without_any_of_them_is_not_used(
-    newest: list[Slot], there: int, told: str | None
-) -> None:
-    why = why_unused(LISTING, newest, there)
-    assert why == (told and f"{told}: this James does not use it")
+def test_a_table_without_any_of_them_is_not_used(newest: int, there: int, told: str | None) -> None:
+    use = ListingUse(LISTING.table, newest, there)
+    assert use.why_unused == (told and f"{told}: this James does not use it")
+    assert use.is_used == bool(there)

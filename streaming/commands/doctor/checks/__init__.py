@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator
 
 from streaming.commands.doctor.checks import broker as broker
 from streaming.commands.doctor.checks import canary as canaries
-from streaming.commands.doctor.checks import capture, content, guardrails, quotas, space
+from streaming.commands.doctor.checks import (
+    capture,
+    content,
+    guardrails,
+    quotas,
+    space,
+    used_tables,
+)
 from streaming.commands.doctor.checks import permissions as rights
 from streaming.commands.doctor.checks import schema as structure
 from streaming.commands.doctor.checks.check import CassandraContext, Check, KafkaContext
@@ -19,6 +26,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     rights.role,
     guardrails.guardrails,
     content.content_readable,
+    used_tables.used_tables,
     quotas.one_quota_table,
     quotas.quotas_readable,
     capture.cdc_on,

@@ -14,6 +14,7 @@ HELD = "what only that would settle waits for a person"
 
 def content_readable(context: CassandraContext) -> Iterator[Check]:
     """The tables of content are known and can be read."""
+    readable = dict[str, None]()
     for truth in dict.fromkeys(each.truth for each in context.families if each.projections):
         of, known = truth.source.plural, contents_in(truth, context.schema)
         if unknown := unknown_contents(truth, context.schema):
@@ -23,7 +24,8 @@ def content_readable(context: CassandraContext) -> Iterator[Check]:
             told = f"content of {of} is not read: no table {' or '.join(truth.contents)}; {HELD}"
             yield warning(told, "is it James's keyspace?")
         else:
-            yield from (_readable(context, table) for table in known)
+            readable |= dict.fromkeys(known)
+    yield from (_readable(context, table) for table in readable)
 
 
 def _readable(context: CassandraContext, table: str) -> Check:

@@ -118,6 +118,7 @@ def _judged(context: CassandraContext, name: str, grants: Grants) -> Iterator[Ch
     missing = sorted(each for each in rights if not each.granted(grants))
     counts = any(tallies_in(each, context.schema) for each in context.families)
     contents = {table for each in context.families for table in each.truth.contents}
+    contents -= {table for each in context.families for table in each.truth.tables}
     for each in missing:
         only_doctor = each.keyspace == "system_views" and not counts  # pending hints are there
         unneeded = only_doctor or each == HISTORY or each.table in contents

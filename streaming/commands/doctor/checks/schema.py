@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcilers.declared.family import Family, Projection, bind
+from reconcilers.rows.table_use import optional_table
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.tables.own_keyspace import gap_in
@@ -22,17 +23,20 @@ def james_tables(context: CassandraContext) -> Iterator[Check]:
         try:
             bound = bind(family, context.schema)
         except Misconfigured as lacking:
-            yield problem(
-                f"family {family.name}: {lacking}", "set cassandra.keyspace to that of James"
+            unwanted = ", or take the table out of attachments.tables" * bool(
+                optional_table(family)
             )
+            told = f"family {family.name}: {lacking}"
+            yield problem(told, f"set cassandra.keyspace to that of James{unwanted}")
         else:
             for projection in bound.projections:
                 copied = f" {len(projection.columns)} columns of" if projection.identity else ""
                 yield fine(f"{projection.table} follows{copied} {family.truth.table}")
             yield from _tallies(bound, family)
     read = (table for family in context.families for table in family.reads)
+    older = {table for family in context.families for table in family.truth.older}
     wanted = dict.fromkeys((*context.watched, *read))
-    absent = [table for table in wanted if table not in context.schema]
+    absent = [table for table in wanted if table not in {*context.schema, *older}]
     if absent:
         yield problem(
             f"no table {', '.join(absent)} in {context.keyspace}", "is it James's keyspace?"
