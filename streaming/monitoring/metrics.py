@@ -115,6 +115,7 @@ class Metrics:
     last_batch: Gauge = field(init=False)
     paused: Gauge = field(init=False)
     agent_up: Gauge = field(init=False)
+    not_captured: Gauge = field(init=False)
     tally_looks: Counter = field(init=False)
     tally_waiting: Gauge = field(init=False)
     tally_turn: Gauge = field(init=False)
@@ -214,6 +215,10 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("last_batch", Gauge, "last_batch_timestamp_seconds", "When the last batch ended", ("family",)),
     ("paused", Gauge, "repairs_paused", "1 while this holds repairs back", ("reason",)),
     ("agent_up", Gauge, "agent_up", "1 while this agent reports that it is healthy", ("agent",)),
+    (
+        *("not_captured", Gauge, "table_not_captured"),
+        *("1 while no event of some of its late writes came", ("table",)),
+    ),
     ("tally_looks", Counter, "tally_looks", "Observations of counters", ("tally", "outcome")),
     ("tally_waiting", Gauge, "tallies_waiting", "Counters whose observation is due", ()),
     (

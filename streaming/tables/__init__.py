@@ -9,6 +9,7 @@ from streaming.tables.counters import CounterTables as CounterTables
 from streaming.tables.moved_nodes import watch_addresses as watch_addresses
 from streaming.tables.nodes import Nodes as Nodes
 from streaming.tables.owners import MailboxOwners as MailboxOwners
+from streaming.tables.recent_writes import RecentWrites as RecentWrites
 from streaming.tables.scans import UndecodedScans as UndecodedScans
 from streaming.tables.session import connect as connect
 from streaming.tables.session import disconnect as disconnect

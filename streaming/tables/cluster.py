@@ -18,6 +18,7 @@ from reconcilers.rows.table_use import ListingUse
 from streaming.settings import CassandraSettings
 from streaming.tables.live_tables import choice_of, sample_of
 from streaming.tables.nodes import Nodes
+from streaming.tables.recent_writes import RecentWrites
 from streaming.tables.replication import Replication, replication_of
 from streaming.tables.session import levels_of, open_session, schema_of
 from streaming.tables.table_uses import use_of
@@ -110,6 +111,10 @@ class Cluster:
         with translated(f"reading {keyspace}.{table}"):
             found = self._session.execute(f"SELECT * FROM {keyspace}.{table} LIMIT 1")
             return found.one() is not None
+
+    def recent_writes(self, keyspace: str) -> RecentWrites:
+        """Reads of rows with their write times."""
+        return RecentWrites(self._session, keyspace)
 
     def sample(self, keyspace: str, tally: Tally) -> list[dict[str, Any]]:
         """Some rows of a tally's table. Raises `Refused` if the role may not read it."""

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.losses import Cause
 from reconcilers.declared.family import Family
+from reconcilers.declared.unheard import of_user_types
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.running.canary import start_canaries
 from streaming.commands.running.leases import Holding, clocks_apart
@@ -37,9 +38,10 @@ from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.monitoring.sweeps import SweepReport
+from streaming.monitoring.unheard import UnheardTables, UnheardWatch
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Mode, Settings, refuse_unsafe
-from streaming.tables import connect, schema_of, watch_addresses
+from streaming.tables import RecentWrites, connect, schema_of, watch_addresses
 from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import make_own
 from streaming.tables.replication import refuse_guessed_levels
@@ -125,6 +127,7 @@ def _run_all(
     """Run the stream of messages, with those of other families and the counters beside it."""
     counting = _counters(opened, tuple(each for each in families if each.tallies))
     keeper = supervisor(opened, schema, counting.take if counting is not None else None)
+    _watch_unheard(opened, families, schema, threads)
     others = [each for each in families[1:] if each.projections]
     beside = [_beside(opened, each) for each in others]
     running = [_start(each, schema, threads) for each in beside]
@@ -152,6 +155,20 @@ def _start(opened: OpenedStream, schema: SchemaWatch, threads: Threads) -> Threa
     begin_generation(opened)
     run = supervisor(opened, schema, None).run
     return threads.start(f"stream of {opened.job.family.name}", run)
+
+
+def _watch_unheard(
+    opened: OpenedStream, families: tuple[Family, ...], schema: SchemaWatch, threads: Threads
+) -> None:
+    """Start the thread that compares late writes with events, if a table needs it."""
+    settings, columns = opened.settings, schema.schema()
+    if not of_user_types(families, columns):
+        return
+    keyspace, topic = settings.cassandra.keyspace, settings.kafka.topic_prefix
+    writes = RecentWrites(connect(settings.cassandra), keyspace)
+    tables = UnheardTables(writes, Watcher(settings.kafka), keyspace, topic)
+    watch = UnheardWatch(tables, families, columns, opened.metrics)
+    threads.start("captured tables", watch.run)
 
 
 def _sweep_by_itself(opened: Sequence[OpenedStream], threads: Threads) -> None:

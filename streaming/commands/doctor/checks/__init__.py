@@ -10,6 +10,7 @@ from streaming.commands.doctor.checks import (
     guardrails,
     quotas,
     space,
+    unheard,
     used_tables,
 )
 from streaming.commands.doctor.checks import permissions as rights
@@ -36,4 +37,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     canaries.canaries_heard,
     space.memory_space,
 )
-ON_KAFKA: tuple[Callable[[KafkaContext], Iterator[Check]], ...] = (broker.topics,)
+ON_KAFKA: tuple[Callable[[KafkaContext], Iterator[Check]], ...] = (
+    broker.topics,
+    unheard.unheard_tables,
+)
