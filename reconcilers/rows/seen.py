@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from reconcilers.declared.family import Family
 from reconcilers.rows.memory import NOTHING_REMEMBERED, Entry, Memory
-from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot, Suspect, Wake
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,17 @@ def claimants(
     named = () if source is None else (source,)
     by_key = family.named_by(suspect.slot)
     return suspect.sources.union((entry.source for entry in remembered), named, by_key)
+
+
+def wakes_of(family: Family, suspect: Suspect, suspected: Kind | None) -> list[Wake]:
+    """The wakes that publish a suspect for a look one delay later, with all sources that may count.
+
+    A wake names one source. Lineage has the others, so a family without it needs a wake for each.
+    """
+    if family.remembered or len(suspect.sources) < 2:
+        return [suspect.wake(suspected)]
+    each_alone = (frozenset({each}) for each in sorted(suspect.sources, key=str))
+    return [replace(suspect, sources=one).wake(suspected) for one in each_alone]
 
 
 def is_one_sided(family: Family, slot: Slot, rows: SlotRows) -> bool:

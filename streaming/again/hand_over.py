@@ -16,6 +16,7 @@ from checkpoints.clock import to_micros, to_seconds
 from checkpoints.journal import Journal
 from reconcilers.declared.family import Family
 from reconcilers.rows.finding import State
+from reconcilers.rows.seen import wakes_of
 from reconcilers.words.errors import Retryable
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Micros, ProjectionSlot, Slot, Suspect, Wake
@@ -143,7 +144,8 @@ class HandOver:
                 self.wait(self.pace.takes(some))
             self._sent.count += len(some)
             self._sent.first = self._sent.first or self.clock()
-            self.stream.publish(each.wake(each.kind) for each in some)
+            of = self.family
+            self.stream.publish(wake for each in some for wake in wakes_of(of, each, each.kind))
             for each in some:
                 if len(self._followed) < MOST_FOLLOWED:
                     self._followed[each.projection, each.slot] = each.kind

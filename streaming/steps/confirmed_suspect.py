@@ -12,7 +12,7 @@ from reconcilers.rows.acceptance import NONE_ACCEPTED
 from reconcilers.rows.confirm import Moment
 from reconcilers.rows.decision import decided
 from reconcilers.rows.finding import AND, Finding, Now, State
-from reconcilers.rows.seen import Seen
+from reconcilers.rows.seen import Seen, wakes_of
 from reconcilers.words.model import Kind, Slot, Suspect, Wake
 
 
@@ -60,6 +60,10 @@ class ConfirmedSuspect:
     def wake(self, suspected: Kind | None) -> Wake:
         """The key to publish, so that it is looked at again one delay later."""
         return replace(self.suspect, sources=self.seen.consulted).wake(suspected)
+
+    def wakes(self, family: Family, suspected: Kind | None) -> list[Wake]:
+        """The same, once for each source that only a wake can name."""
+        return wakes_of(family, replace(self.suspect, sources=self.seen.consulted), suspected)
 
     def unreadable(self, why: str) -> ConfirmedSuspect:
         """A copy that says why the server cannot read something of this suspect."""

@@ -18,7 +18,7 @@ from reconcilers.rows.finding import Action, Attempts, State, Step, advance
 from reconcilers.rows.halves import in_halves
 from reconcilers.rows.plan import plan
 from reconcilers.rows.refusal import Refusal, refusal
-from reconcilers.rows.seen import Seen
+from reconcilers.rows.seen import Seen, wakes_of
 from reconcilers.words.errors import ReadFailed
 from reconcilers.words.model import (
     Consistent,
@@ -118,7 +118,7 @@ class Examiner:
             return []
         began, withdrawn = self.clock(), this.permit.withdrawn()
         if withdrawn is not None:  # C may be wrong, or a stop is pending
-            self.publish([each.wake(each.kind) for each in suspects])
+            self.publish([w for each in suspects for w in wakes_of(self.family, each, each.kind)])
             return [self._comes_back(each.slot, withdrawn) for each in suspects]
         cases = self.confirmed(suspects, began, batch, this.permit.admission.frontier)
         outcomes = list(this.repairs.readable())
@@ -208,7 +208,7 @@ class Examiner:
             case Action.REPAIR, Repair():
                 yield from self._repair(case, verdict, step, batch)
             case Action.LOOK_AGAIN, _:
-                self.publish([case.wake(kind_found(verdict))])
+                self.publish(case.wakes(self.family, kind_found(verdict)))
                 yield self._comes_back(case.slot, step.reason)
             case action, _:
                 yield Outcome(case.slot, action, None, projection=self.projection.name)
@@ -263,7 +263,7 @@ class Examiner:
             return
         withdrawn = batch.permit.withdrawn()
         if withdrawn is not None:
-            self.publish([case.wake(kind)])
+            self.publish(case.wakes(self.family, kind))
             yield self._comes_back(case.slot, withdrawn)
             return
         wait = 0 if batch.repairs.waits_for_table else batch.permit.wait()

@@ -153,6 +153,17 @@ def test_what_was_just_written_is_not_told() -> None:
     assert list(scene.journal.open_findings(MAILBOXES)) == []
 
 
+def test_two_ids_are_found_though_one_was_just_written() -> None:
+    """The look that comes one delay later names the path, which has the id of one of them."""
+    scene = ground({A: "P", B: "P"}, {"P": A}, at=NOW)
+    (suspect,) = scene.look(of_mailbox_row(B)).suspects
+    scene.settle(suspect, after=SECOND)
+    assert {each.source for each in scene.published} == {A, B}
+    waiting, scene.published[:] = list(scene.published), []
+    scene.converge(*waiting)
+    assert scene.finding.kind is Kind.DUPLICATE_UID
+
+
 # --- how it ends ---------------------------------------------------------------------------------
 
 
