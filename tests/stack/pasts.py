@@ -20,6 +20,7 @@ from deploy.demo.old_mail import end_segment
 from deploy.mailserver.james import create_schema, enable_cdc
 from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload, run
+from reconcilers.declared.families import family_named
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher
@@ -247,24 +248,24 @@ class Users:
         return {(mailboxid, uid) for mailboxid, uid in rows if isinstance(uid, int)}
 
 
-def newest_bookmark(scene: Scene) -> Bookmark | None:
-    """What the repairing stream of a scene has recorded last."""
-    settings = load(scene.stream.config, {})
-    stream = StreamNames.of(settings, Mode.REPAIR).bookmarks(settings.families()[0])
+def newest_bookmark(scene: Scene, family: str = "message") -> Bookmark | None:
+    """What the repairing stream of a scene has recorded last of a family."""
+    names = StreamNames.of(load(scene.stream.config, {}), Mode.REPAIR)
+    stream = names.bookmarks(family_named(family))
     return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
 
 
-def pass_over(scene: Scene) -> None:
-    """Record for the stream, which is off, that it has settled all that Kafka holds now."""
-    newest = settled(scene)
+def pass_over(scene: Scene, family: str = "message") -> None:
+    """Record for a family's stream, which is off, that it has settled all that Kafka holds now."""
+    newest = settled(scene, family)
     with closing(Watcher(load(scene.stream.config, {}).kafka)) as watcher:
         ends = flat(watcher.end_offsets({topic for topic, _ in newest.settled}))
     bookmarks = CassandraBookmarks(Store(scene.session, scene.own))
     bookmarks.record(replace(newest, settled=ends, heard={}))
 
 
-def settled(scene: Scene) -> Bookmark:
-    """Up to where the stream of a scene has settled everything."""
-    newest = newest_bookmark(scene)
+def settled(scene: Scene, family: str = "message") -> Bookmark:
+    """Up to where the stream of a scene has settled everything of a family."""
+    newest = newest_bookmark(scene, family)
     assert newest is not None
     return newest

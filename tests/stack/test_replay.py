@@ -71,7 +71,9 @@ def test_a_replay_of_what_is_right_twice_writes_nothing_and_believes_nothing_twi
     for _ in range(2):
         answer = replayed.succeed("replay", "--bookmark", "before")
         assert " 0 suspects found" in answer.stdout
-        assert not re.search(r"^0 events were read", answer.stdout, re.MULTILINE), answer.stdout
+        assert not re.search(r"^message: 0 events were read", answer.stdout, re.MULTILINE), (
+            answer.stdout
+        )
     assert [replayed.write_times(place.row) for place in mail] == before
     assert [memory_of(replayed, place) for place in mail] == remembered
 

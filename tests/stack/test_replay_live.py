@@ -90,7 +90,7 @@ def test_the_past_hour_twice_while_users_write_changes_nothing(live: Scene) -> N
 def events_read(told: str) -> int:
     """How many events a replay says to have read."""
     (line,) = [each for each in told.splitlines() if " events were read" in each]
-    return int(line.partition(" ")[0])
+    return int(line.removeprefix("message: ").partition(" ")[0])
 
 
 def letters(scene: Scene, message: uuid.UUID) -> int:

@@ -1,6 +1,7 @@
-"""Sweeps of access rights, beside the stream that keeps them.
+"""Sweeps and replays of access rights, beside the stream that keeps them.
 
-All differences are made before change capture begins: no event tells of them.
+All differences are made before change capture begins, or passed over by the stream: no event of
+them is looked at.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import pytest
 
 from checkpoints.cassandra import CassandraSweeps, Store
 from tests.stack.conftest import Changes, Scenes
-from tests.stack.pasts import begin_sweep
-from tests.stack.scenes import Answer, Scene
+from tests.stack.pasts import begin_sweep, pass_over, settled
+from tests.stack.scenes import Answer, Scene, events_of
 from tests.stack.shared_mailbox import SharedMailbox
 from tests.stack.streams import until
 
@@ -165,6 +166,33 @@ def test_one_that_is_killed_goes_on_and_reads_no_range_again(past: Past, swept: 
     assert f"{TABLES}: {before} of {2 * RANGES} ranges" in answer.stderr
     rows = past.scene.execute("SELECT count(*) FROM $mail.usermailboxacl").one()[0]
     assert f"rights: {4 + MANY + rows} rows were compared, 1 suspects found" in answer.stdout
+
+
+def test_a_replay_finds_a_right_that_the_stream_has_passed_over(past: Past, swept: Swept) -> None:
+    past.await_repaired()
+    scene, mailbox = past.scene, SharedMailbox(past.scene)
+    mailbox.grant({ANA: "lr"})
+    until("it is verified, and not looked at again", lambda: _verified(mailbox, ANA))
+    scene.stream.stop()
+    heard = events_of_rows(scene)
+    mailbox.hide(ANA)
+    until("Kafka has the event", lambda: events_of_rows(scene) > heard)
+    pass_over(scene, "rights")
+    scene.stream.start_watching()
+    topic = scene.stack.topic_prefix
+    places = [each for each in settled(scene).settled if each[0] == topic]
+    offsets = [f"--from-offset={topic}:{number}:0" for _, number in places]
+    told = scene.succeed("replay", *offsets, "--dry-run").stdout
+    assert "user_rights: missing_row: 1 seen, none handed over" in told
+    assert mailbox.shown(ANA) is None
+    told = scene.succeed("replay", *offsets).stdout
+    assert "user_rights: missing_row: 1 seen: 1 " in told  # held, while the stream is behind
+    mailbox.await_shown(ANA, "lr")
+
+
+def events_of_rows(scene: Scene) -> int:
+    """How many events of users' rows Kafka has."""
+    return len(events_of(scene.stack, scene.keyspace, "usermailboxacl"))
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,24 @@
 """``reconcile replay``: compares the keys of events that were settled before.
 
-The live stream continues, and its progress does not change. It repairs what differs. If no stream
-runs, suspects wait for one, or the command runs one until they are settled (``--settle``).
+It replays the events of each family, one family after another. The live stream continues, and its
+progress does not change. It repairs what differs. If no stream runs, suspects wait for one, or the
+command runs one until they are settled (``--settle``).
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, Place, Positions, flat
 from checkpoints.cassandra import CassandraBookmarks
-from reconcilers.declared.family import bind
+from reconcilers.declared.family import Family
 from reconcilers.words.errors import Misconfigured
+from reconcilers.words.model import Suspect
+from streaming.again.hand_over import Closing
 from streaming.again.progress import ShownProgress
 from streaming.again.replay import (
     DryReplayJob,
@@ -33,12 +36,12 @@ from streaming.commands.running.own_stream import OwnStream, add_settle
 from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import add_mode, hand_over, names_of, wait_unless
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.starting_point import COMPARE, other_than
 from streaming.pipeline.worker import Job
 from streaming.settings import Settings
-from streaming.tables import connect, schema_of
 from streaming.tables.own_keyspace import open_own
 from streaming.topics import Watcher, own_topics
 
@@ -88,39 +91,79 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     refuse_without_spark(settings.stream)
     wait = partial(wait_unless, stop)
     store = open_own(settings).store
-    family = settings.families()[0]
-    family = bind(family, schema_of(connect(settings.cassandra), settings.cassandra.keyspace))
-    names = names_of(arguments.mode, settings, family, store)
-    job = workers.job(settings, family, names.suspects_topic)
-    bookmarks, stream = CassandraBookmarks(store), names.bookmarks(family)
+    families = [each for each in settings.families() if each.projections]
+    names = names_of(arguments.mode, settings, families[0], store)
+    jobs = workers.jobs_of(settings, families, names.suspects_topic)
     with closing(Watcher(settings.kafka)) as watcher:
-        topics = (settings.kafka.topic_prefix,)
-        own = frozenset(own_topics(settings.kafka))
-        wanted = AskedOffsets(watcher, topics, bookmarks, stream, own).of(arguments)
-        print("\n".join(_asked(wanted)))
-        if not wanted.records:
-            return int(bool(wanted.gone))
-        sink = hand_over(job, names, store, watcher, wait)
-        again = _job(arguments, job)
+        offsets = _offsets(settings, watcher, CassandraBookmarks(store), names, families[0])
+        asked = [offsets.of(arguments, names.bookmarks(each.family)) for each in jobs]
+        for job, wanted in zip(jobs, asked, strict=True):
+            print("\n".join(f"{job.family.name}: {line}" for line in _asked(wanted)), flush=True)
+        if not any(each.records for each in asked):
+            return int(any(each.gone for each in asked))
+        sinks = [hand_over(each, names, store, watcher, wait) for each in jobs]
+        found = dict[str, ReplayResult]()
         try:
             with (
-                OwnStream(settings, names, store, [sink]) as beside,
+                OwnStream(settings, names, store, sinks) as beside,
                 ShownProgress("events") as progress,
             ):
                 if arguments.settle and not arguments.dry_run:
                     beside.begin()
-                look = reader(spark_session(settings.stream), again)
-                publish = _nowhere if arguments.dry_run else sink.publish
-                at_once = settings.kafka.max_offsets_per_batch
-                held = partial(_beginnings, watcher, topics)
-                found = Replay(look, publish, progress, wait, at_once, held).run(wanted)
-                (end,) = beside.finish()
+                for job, sink, wanted in zip(jobs, sinks, asked, strict=True):
+                    publish = _nowhere if arguments.dry_run else sink.publish
+                    begun = Begun(progress, wait, partial(_beginnings, watcher, offsets.topics))
+                    found[job.family.name] = begun.run(_job(arguments, job), publish, wanted)
+                ends = beside.finish()
         except Interrupted as stopped:
             then = "what was found until then is handed over; begin again for the rest"
             raise stop.ended(then) from stopped
-    told = _suspects(found) if arguments.dry_run else end.lines()
-    print("\n".join([*_told(found), *told]))
-    return int(bool(end.waits or wanted.gone or found.gone or found.unread))
+    return _report(arguments, found, asked, ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A replay that has begun: what its families share (see `streaming.again.replay.Replay`)."""
+
+    progress: ShownProgress
+    wait: Callable[[float], None]
+    beginnings: Callable[[], Positions]
+
+    def run(
+        self, job: ReplayJob, publish: Callable[[Sequence[Suspect]], None], wanted: Replayable
+    ) -> ReplayResult:
+        """Replay the events of one family. Raises `Interrupted`, `Unreachable`, `SparkDied`."""
+        if not wanted.records:
+            return ReplayResult()
+        look = reader(spark_session(job.settings.stream), job)
+        at_once = job.settings.kafka.max_offsets_per_batch
+        replay = Replay(look, publish, self.progress, self.wait, at_once, self.beginnings)
+        return replay.run(wanted)
+
+
+def _offsets(
+    settings: Settings, watcher: Watcher, bookmarks: Bookmarks, names: StreamNames, first: Family
+) -> AskedOffsets:
+    topics, own = (settings.kafka.topic_prefix,), frozenset(own_topics(settings.kafka))
+    return AskedOffsets(watcher, topics, bookmarks, names.bookmarks(first), own)
+
+
+def _report(
+    arguments: argparse.Namespace,
+    found: Mapping[str, ReplayResult],
+    asked: Iterable[Replayable],
+    ends: Iterable[Closing],
+) -> int:
+    """Print what was found; returns the exit code."""
+    for family, each in found.items():
+        for line in (*_told(family, each), *(_suspects(each) if arguments.dry_run else ())):
+            print(line)
+    waits, partly = False, any(each.gone for each in asked)
+    for end in () if arguments.dry_run else ends:
+        for line in end.lines():
+            print(line)
+        waits |= end.waits
+    return int(waits or partly or any(each.gone or each.unread for each in found.values()))
 
 
 def _job(arguments: argparse.Namespace, of: Job) -> ReplayJob:
@@ -144,9 +187,9 @@ def _asked(wanted: Replayable) -> Iterator[str]:
         yield "nothing to replay: what the stream has not settled yet it looks at itself"
 
 
-def _told(found: ReplayResult) -> Iterator[str]:
+def _told(family: str, found: ReplayResult) -> Iterator[str]:
     yield (
-        f"{found.records} events were read, {found.keys} keys compared,"
+        f"{family}: {found.records} events were read, {found.keys} keys compared,"
         f" {found.suspects.total()} suspects found"
     )
     for reason, number in sorted(found.undecodable.items()):
@@ -162,7 +205,10 @@ def _suspects(found: ReplayResult) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class AskedOffsets:
-    """The offsets of these topics that the command line asks for; ``own`` are not replayed."""
+    """The offsets of these topics that the command line asks for; ``own`` are not replayed.
+
+    Bookmarks have been named for ``stream``, that of messages.
+    """
 
     watcher: Watcher
     topics: tuple[str, ...]
@@ -170,8 +216,8 @@ class AskedOffsets:
     stream: str
     own: frozenset[str]
 
-    def of(self, arguments: argparse.Namespace) -> Replayable:
-        """The range that Kafka still holds, up to what the stream has settled.
+    def of(self, arguments: argparse.Namespace, stream: str) -> Replayable:
+        """The range that Kafka still holds, up to what a family's ``stream`` has settled.
 
         Raises `Misconfigured` if the command line names an unknown bookmark, topic or offset.
         """
@@ -183,7 +229,7 @@ class AskedOffsets:
                 f"topic {', '.join(self.topics)} does not exist: is kafka.topic_prefix that of the"
                 f" agents? If it was deleted, {COMPARE}"
             )
-        newest = self.bookmarks.newest(self.stream)
+        newest = self.bookmarks.newest(stream)
         settled = ends if newest is None else newest.settled
         last = {place: min(end, settled.get(place, 0)) for place, end in ends.items()}
         if arguments.to_time is not None:

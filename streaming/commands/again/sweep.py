@@ -71,13 +71,14 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     names = names_of(arguments.mode, settings, wanted[0], own.store)
     jobs = workers.jobs_of(settings, wanted, names.suspects_topic)
     wait = partial(wait_unless, stop)
-    asked, todo = AskedSweeps(settings, arguments, wait), to_begin(wanted)
+    families = [each.family for each in jobs]
+    asked, todo = AskedSweeps(settings, arguments, wait), to_begin(families)
     try:
         skew, busy = clocks_apart(settings.stream), beside_another(arguments, wait)
         alone = Alone(own.store, lease_of(settings), skew, busy)
         with alone, closing(Watcher(settings.kafka)) as watcher:
             if arguments.resume:
-                todo = to_resume(all_sweeps(settings, own.store), wanted)
+                todo = to_resume(all_sweeps(settings, own.store), families)
             sinks = [hand_over(each, names, own.store, watcher, wait) for each in jobs]
             with (
                 OwnStream(settings, names, own.store, sinks) as stream,

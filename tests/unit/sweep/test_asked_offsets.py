@@ -48,7 +48,7 @@ def asked(kafka: Kafka, bookmark: Bookmark, arguments: Namespace = BY_NAME) -> R
     bookmarks = MemoryBookmarks(clock=lambda: 1)
     bookmarks.name(bookmark, "before")
     own = frozenset({SUSPECTS})
-    return AskedOffsets(kafka, ("james",), bookmarks, STREAM, own).of(arguments)  # type: ignore[arg-type]
+    return AskedOffsets(kafka, ("james",), bookmarks, STREAM, own).of(arguments, STREAM)  # type: ignore[arg-type]
 
 
 def test_a_bookmark_is_replayed_from_its_offsets_and_new_partitions_from_0() -> None:
@@ -80,3 +80,13 @@ def test_topics_of_a_bookmark_that_are_not_read_are_named_and_nothing_is_replaye
 def test_a_topic_that_is_not_there_is_named(arguments: Namespace, told: str) -> None:
     with pytest.raises(Misconfigured, match=told):
         asked(Kafka({}), Bookmark(STREAM, {ZERO: 4}), arguments)
+
+
+def test_a_family_is_replayed_to_what_its_own_stream_has_settled() -> None:
+    rights, bookmarks = "mail/rights/repair", MemoryBookmarks(clock=lambda: 1)
+    bookmarks.name(Bookmark(STREAM, {ZERO: 4, ONE: 2}), "before")
+    bookmarks.record(Bookmark(STREAM, {ZERO: 9, ONE: 9}))
+    bookmarks.record(Bookmark(rights, {ZERO: 6, ONE: 1}))
+    offsets = AskedOffsets(Kafka(), ("james",), bookmarks, STREAM, frozenset())  # type: ignore[arg-type]
+    assert offsets.of(BY_NAME, rights) == Replayable({ZERO: 4}, {ZERO: 6})
+    assert offsets.of(BY_NAME, STREAM) == Replayable({ZERO: 4, ONE: 2}, {ZERO: 9, ONE: 9})
