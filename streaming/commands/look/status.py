@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from checkpoints.bookmarks import Bookmark, nested
+from checkpoints.bookmarks import Bookmark, Bookmarks, nested
 from checkpoints.cassandra import (
     CassandraBookmarks,
     CassandraLease,
@@ -81,7 +81,7 @@ def status(settings: Settings) -> Status:
     watching = own.lineage.watching()
     standing = tuple(_standing(settings, own))
     known = CassandraSweeps(own.store, settings.cassandra.keyspace)
-    swept = [each for each in settings.families() if each.projections]
+    swept = list(with_a_stream(settings, CassandraBookmarks(own.store)))
     return Status(
         keyspace=settings.cassandra.keyspace,
         delay=settings.stream.delay,
@@ -102,6 +102,19 @@ def status(settings: Settings) -> Status:
         waits=found.waits,
         stale_right=found.stale_right(now_micros()),
     )
+
+
+def with_a_stream(settings: Settings, bookmarks: Bookmarks) -> Iterator[Family]:
+    """The families that a stream has compared, and that of messages.
+
+    A table that this James does not write has no stream, and is not swept.
+    """
+    first, *others = (each for each in settings.families() if each.projections)
+    yield first
+    for each in others:
+        names = (StreamNames.of(settings, mode).bookmarks(each) for mode in Mode)
+        if any(bookmarks.newest(name) is not None for name in names):
+            yield each
 
 
 def told_losses(

@@ -18,7 +18,12 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import SECOND, Kind, Slot
 from reconcilers.words.waiting import RULES, Wait, Waiting
 from streaming.again.last_sweep import NOT_SWEPT
-from streaming.commands.look.status import open_totals, stream_status, told_losses
+from streaming.commands.look.status import (
+    open_totals,
+    stream_status,
+    told_losses,
+    with_a_stream,
+)
 from streaming.commands.look.status_shown import (
     REACHABLE,
     OpenCount,
@@ -27,13 +32,16 @@ from streaming.commands.look.status_shown import (
     as_json,
     as_text,
 )
+from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.lag import PartitionLag
-from streaming.settings import Mode
+from streaming.settings import Mode, Settings
+from streaming.settings.work import RightsSettings
 from tests.builders.canaries import reached
 from tests.builders.rights import FROM_EVENTS
 from tests.builders.rows import FAMILY
 from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryJournal
+from tests.fakes.checkpoints.progress import MemoryBookmarks
 from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
@@ -181,6 +189,19 @@ def test_a_loss_is_told_until_each_family_that_it_concerns_was_swept() -> None:
     assert told() == both[1:]
     sweep(31, FROM_EVENTS)
     assert told() == []
+
+
+def test_a_family_without_a_stream_is_not_told_as_never_swept() -> None:
+    """Its table may be one that this James does not write."""
+    settings, bookmarks = Settings(rights=RightsSettings(truth="eventstore")), MemoryBookmarks()
+
+    def told() -> list[str]:
+        return [each.name for each in with_a_stream(settings, bookmarks)]
+
+    assert told() == ["message"]
+    of_rights = StreamNames.of(settings, Mode.OBSERVE).bookmarks(settings.families()[1])
+    bookmarks.record(Bookmark(of_rights, {}))
+    assert told() == ["message", "rights"]
 
 
 def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
