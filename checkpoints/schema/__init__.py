@@ -12,7 +12,13 @@ Each finished step has a row in ``schema_steps``, which shows where a killed pro
 *version* of a keyspace is the number of steps that are finished without a gap.
 """
 
-from checkpoints.schema import step_001, step_002, step_003, step_004
+from checkpoints.schema import step_001, step_002, step_003, step_004, step_005
 from checkpoints.schema.step import SchemaStep
 
-STEPS: tuple[SchemaStep, ...] = (step_001.STEP, step_002.STEP, step_003.STEP, step_004.STEP)
+STEPS: tuple[SchemaStep, ...] = (
+    step_001.STEP,
+    step_002.STEP,
+    step_003.STEP,
+    step_004.STEP,
+    step_005.STEP,
+)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reconcilers.declared.truth import Derivation, Derived, Malformed, Owner, TruthTable
@@ -45,6 +46,11 @@ def has_rights(truth: Row) -> bool:
     """Whether a truth row grants rights to one user: not to a group, and not negative ones."""
     name = str(truth.get("key"))
     return bool(truth.get("rights")) and name[:1] not in ("$", "-") and name not in SPECIAL
+
+
+def has_letters(truth: Row) -> bool:
+    """Whether a truth row grants or denies anything to a name: a user, a group, a negative one."""
+    return bool(truth.get("rights"))
 
 
 def of_events(source: KeyValue, stored: Sequence[Row]) -> Derived:
@@ -145,6 +151,9 @@ EVENTS = TruthTable(
     owner=MAILBOX,
 )
 """Events of aggregates; an aggregate named by a mailbox's id holds the rights in it."""
+
+EVENTS_BY_MAILBOX = replace(EVENTS, slot=("aggregateid", "key"))
+"""The same, for rows that are partitioned by mailbox."""
 
 JSON_LISTS = TruthTable(
     table="acl",

@@ -9,6 +9,7 @@ case                       write                              timestamp
 cell differs               those cells                        highest seen of those cells + 1
 set differs                its elements, and modseq           modseq's + 1,
                                                               next attempt C − D
+set differs, no modseq     its elements                       C − D
 cell missing in a row      the cells                          highest seen of the row + 1,
                                                               next attempt C − D
 row missing                all non-null columns, by UPDATE    min(truth's highest, C − D),
@@ -16,6 +17,7 @@ row missing                all non-null columns, by UPDATE    min(truth's highes
 row without a write time   what it lacks                      as of a missing row
 row to remove              the row                            highest seen of the row;
                                                               none: reported
+row of sets alone          the row, removed                   C − D: it has no write time
 key-only index             the row, added or deleted          C − D: it has no write time
 gathered elements          those that are missing             C − D
 =========================  =================================  =================================
@@ -55,7 +57,7 @@ def plan(
         case Kind.DIFFERING_CELLS:
             return _correct(projection, seen, difference.columns, moment, attempt)
         case Kind.EXTRA_ROW:
-            return _remove(projection, seen)
+            return _remove(projection, seen, moment)
         case _:
             return Report(difference.kind, "reported classes are never written")
 
@@ -132,9 +134,15 @@ def _correct(
     sets = [column for column in columns if column in projection.sets]
     single = [column for column in columns if column not in projection.sets]
     writes: list[Write] = []
-    if sets:
-        single = [column for column in single if column != projection.write_time_of_sets]
-        writes.extend(_correct_sets(projection, seen, sets, behind_tombstones, attempt))
+    guard = projection.write_time_of_sets
+    if sets and guard is not None:
+        single = [column for column in single if column != guard]
+        seen_at = actual.written.get(guard)
+        at = behind_tombstones if seen_at is None or attempt > 0 else seen_at + 1
+        writes.append(SetCells(projection, seen.slot, at, {guard: truth.get(guard)}))
+        writes.extend(_correct_sets(projection, seen, sets, at))
+    elif sets:
+        writes.extend(_correct_sets(projection, seen, sets, moment.horizon))
     there = [column for column in single if column in actual.written]
     if there:
         at = max(actual.written[column] for column in there) + 1
@@ -147,24 +155,11 @@ def _correct(
 
 
 def _correct_sets(
-    projection: Projection,
-    seen: Seen,
-    columns: Sequence[str],
-    behind_tombstones: Micros,
-    attempt: int,
+    projection: Projection, seen: Seen, columns: Sequence[str], at: Micros
 ) -> Iterable[Write]:
-    """Writes of single elements, with the guard cell, whose write time stands for theirs."""
+    """Writes of single elements: an overwrite would remove what users have added."""
     truth, actual = _wanted(projection, seen), seen.actual
     assert actual is not None
-    assert projection.write_time_of_sets is not None
-    guard_time = actual.written.get(projection.write_time_of_sets)
-    at = behind_tombstones if guard_time is None or attempt > 0 else guard_time + 1
-    yield SetCells(
-        projection,
-        seen.slot,
-        at,
-        {projection.write_time_of_sets: truth.get(projection.write_time_of_sets)},
-    )
     for column in columns:
         wanted, there = elements(truth, column), elements(actual, column)
         if there - wanted:
@@ -173,8 +168,10 @@ def _correct_sets(
             yield AddToSet(projection, seen.slot, at, column, wanted - there)
 
 
-def _remove(projection: Projection, seen: Seen) -> Plan | Report:
+def _remove(projection: Projection, seen: Seen, moment: Moment) -> Plan | Report:
     assert seen.actual is not None
+    if projection.sets.issuperset(projection.columns):  # none that Cassandra 4 could read
+        return (DeleteRow(projection, seen.slot, moment.horizon),)
     if seen.actual.newest is None:
         return Report(
             Kind.UNGUARDABLE,

@@ -63,23 +63,28 @@ class LateGauge(Collector):
 
 
 class AgeGauge(Collector):
-    """A gauge without labels: the seconds since a time, counted at each scrape; 0 without one."""
+    """A gauge without labels: the seconds since the earliest of some times; 0 without any.
+
+    They are counted at each scrape.
+    """
 
     def __init__(
         self, name: str, told: str, _labels: Sequence[str], registry: CollectorRegistry
     ) -> None:
         self._name, self._told = name, told
-        self._since: Micros | None = None
+        self._since: dict[str, Micros] = {}
         registry.register(self)
 
-    def begin(self, since: Micros | None) -> None:
-        """Count from this time (µs, our clock), or from none."""
-        self._since = since
+    def begin(self, of: str, since: Micros | None) -> None:
+        """Count what is called so from this time (µs, our clock), or not at all."""
+        self._since = {name: at for name, at in self._since.items() if name != of}
+        if since is not None:
+            self._since = {**self._since, of: since}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The age now."""
-        since = self._since
-        age = 0.0 if since is None else max(0.0, to_seconds(now_micros() - since))
+        oldest = min(self._since.values(), default=None)
+        age = 0.0 if oldest is None else max(0.0, to_seconds(now_micros() - oldest))
         yield GaugeMetricFamily(self._name, self._told, value=age)
 
 

@@ -199,4 +199,4 @@ class OpenFindings:
     def _show(self) -> None:
         self.metrics.show_open(self.stream, self.index.counts)
         if any(each.grants_access for each in self.family.projections):
-            self.metrics.stale_right.begin(self.index.excess_since())
+            self.metrics.stale_right.begin(self.family.name, self.index.excess_since())

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from reconcilers.counters.live_table import without
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.mailbox import MAILBOX
+from reconcilers.declared.families.right_lists import RIGHT_LISTS
 from reconcilers.declared.families.rights import RIGHTS, rights_from
 from reconcilers.declared.family import Family, keeping
 from reconcilers.rows.table_use import optional_table
@@ -54,14 +55,15 @@ class Settings(Section):
         return tuple(family for family in kept if family.repaired)
 
     def _declared(self) -> Iterator[Family]:
-        """All families that are switched on, that of rights with the configured truth."""
+        """All families that are switched on, those of rights with the configured truth."""
+        truth = self.rights.truth
+        on = {MAILBOX.name: self.mailboxes.watch, RIGHT_LISTS.name: truth == "eventstore"}
         for family in FAMILIES:
             if family is RIGHTS:
-                if self.rights.truth != "off":
-                    yield rights_from(self.rights.truth)
+                yield from () if truth == "off" else (rights_from(truth),)
             elif optional_table(family) not in (None, *self.attachments.tables):
                 continue
-            elif family is not MAILBOX or self.mailboxes.watch:
+            elif on.get(family.name, True):
                 yield family
 
     def _one_table(self, family: Family) -> Family:

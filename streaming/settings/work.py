@@ -129,12 +129,12 @@ class RepairSettings(Section):
 
 
 class RightsSettings(Section):
-    """Access rights: the table of each user's mailboxes, kept equal to the mailboxes' lists."""
+    """Access rights: the tables that repeat the lists of mailboxes, kept equal to them."""
 
     truth: Literal["off", "eventstore", "aclv2", "acl"] = Field(
         "off",
-        description="table with the lists of mailboxes: eventstore, or in an older James aclv2 or"
-        " acl; off: rights are not compared",
+        description="table with the lists of mailboxes: eventstore (aclv2 is then repaired, too),"
+        " or in an older James aclv2 or acl; off: rights are not compared",
     )
 
 

@@ -76,7 +76,7 @@ class Looks:
 
         With `NO_PROJECTION` a whole group is looked at for its collecting row only. An event of
         such a row leads to nothing here: that look is due later. What cannot be read is added to
-        ``missed``.
+        ``missed``: as a whole, if that is the list that each key of the group is compared with.
         """
         slot, family = wake.slot, self.look.family
         if slot is None and wake.source is None and wake.group is not None:
@@ -86,6 +86,7 @@ class Looks:
                 return
             only_collecting = wake.projection == NO_PROJECTION
             try:
+                self.look.tables.truth_rows(family.named_by(slot))
                 for each, named in (
                     self._not_collected(slot, missed)
                     if only_collecting

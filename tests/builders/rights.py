@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from reconcilers.declared.families import rights as families
+from reconcilers.declared.families.right_lists import RIGHT_LISTS
 from reconcilers.declared.family import Family, Projection, Schema, bind
 from reconcilers.declared.truth import TruthTable
 from reconcilers.words.key import KeyColumn
@@ -60,6 +61,15 @@ FROM_EVENTS: Family = bind(
 )
 """The product's own family of rights, whose truth is derived from events; it has no lineage."""
 
+LISTED: Family = bind(
+    RIGHT_LISTS,
+    {
+        "eventstore": {"aggregateid": "text", "eventid": "int", "event": "text"},
+        "aclv2": {"id": "timeuuid", "key": "text", "rights": "set<text>"},
+    },
+)
+"""The product's own family of the rows of lists, beside `FROM_EVENTS`."""
+
 SHARED = UUID("55555555-0000-1000-8000-000000000005")
 """A mailbox that its owner shares."""
 BOB, EVE = "bob/smith@example.com", "eve 100%"
@@ -68,6 +78,16 @@ BOB, EVE = "bob/smith@example.com", "eve 100%"
 def place(user: str = BOB, mailboxid: UUID = SHARED) -> Slot:
     """Where a user's rights in a mailbox stand."""
     return Slot(user, mailboxid)
+
+
+def listed_place(name: str = BOB, mailboxid: UUID = SHARED) -> Slot:
+    """Where a name's rights stand in the list of a mailbox."""
+    return Slot(mailboxid, name)
+
+
+def listed(name: str = BOB, rights: str = "lr") -> Row:
+    """What the row of a list says; a set has no write time that Cassandra 4 could read."""
+    return Row({"id": SHARED, "key": name, "rights": frozenset(rights)})
 
 
 def granted(user: str = BOB, rights: str = "lr", at: Micros = LONG_AGO) -> Row:

@@ -134,7 +134,7 @@ class World:
                 self.without_us.apply(statement)
                 self.touched |= touched
             key = statement.prefix if isinstance(statement, Delete) else statement.key
-            self.hear(Wake(key, None, statement.at))
+            self.hear(Wake(key, SHARED, statement.at))
 
     def hear(self, wake: Wake) -> None:
         """Its event comes out of the window a delay later."""

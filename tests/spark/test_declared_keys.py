@@ -14,7 +14,7 @@ from reconcilers.declared.family import Family
 from reconcilers.words.model import PUBLISHED, Kind, Wake, look_again
 from streaming.pipeline.sources import perhaps_wanted
 from tests.builders.answered import ANSWERED, WITH_ANSWERED
-from tests.builders.rights import BOB, FROM_EVENTS, RIGHTS, SHARED, place
+from tests.builders.rights import BOB, FROM_EVENTS, LISTED, RIGHTS, SHARED, place
 from tests.builders.rows import MAILBOX, MESSAGE_ID, SLOT
 from tests.spark.records import (
     COLUMNS,
@@ -101,6 +101,24 @@ def test_bad_records_have_a_reason(spark: SparkSession) -> None:
 
 def of_aggregate(aggregateid: str, **key: object) -> dict[str, Any]:
     return {"aggregateid": aggregateid, **key}
+
+
+def test_an_event_of_a_list_names_its_mailbox_and_one_of_its_row_the_name(
+    spark: SparkSession,
+) -> None:
+    """A row that is deleted with its whole partition leads to all rows of the mailbox."""
+    records = (
+        event("eventstore", "i", of_aggregate(str(SHARED), eventid=0)),
+        event("eventstore", "i", of_aggregate("FilterRule/x", eventid=0)),
+        event("aclv2", "u", of_list(key=BOB)),
+        event("aclv2", "d", of_list()),
+    )
+    found = {(*each.key, each.from_truth, each.source) for each in wakes(spark, LISTED, *records)}
+    assert found == {
+        (SHARED, None, True, SHARED),
+        (SHARED, BOB, False, SHARED),
+        (SHARED, None, False, SHARED),
+    }
 
 
 def test_an_event_of_a_derived_truth_names_its_source_alone(spark: SparkSession) -> None:

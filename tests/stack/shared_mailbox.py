@@ -85,6 +85,25 @@ class SharedMailbox:
         ).one()
         return None if row is None else str(row.rights)
 
+    def list_row(self, name: str, rights: str) -> None:
+        """Write the row of a name in the list's own table, as James adds one."""
+        self.scene.execute(
+            "UPDATE $mail.aclv2 SET rights = rights + %s WHERE id = %s AND key = %s",
+            set(rights),
+            self.id,
+            name,
+        )
+
+    def listed(self) -> dict[str, str]:
+        """The letters of each name in that table."""
+        query = "SELECT key, rights FROM $mail.aclv2 WHERE id = %s"
+        rows = self.scene.execute(query, self.id)
+        return {row.key: "".join(sorted(row.rights or ())) for row in rows}
+
+    def await_listed(self, **rights: str) -> None:
+        """Wait until that table has these names, with these letters, and no other."""
+        until(f"{self.id} lists {rights}", lambda: self.listed() == rights)
+
     def await_shown(self, user: str, rights: str | None) -> None:
         until(f"{user} has {rights} in {self.id}", lambda: self.shown(user) == rights)
 

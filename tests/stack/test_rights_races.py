@@ -1,14 +1,14 @@
 """The list of a mailbox changes at an exact point of a repair of its rows, on a real Cassandra.
 
-Every difference, every change, every two points at which the event and the subscriber's write to
-the row arrive, by clocks 300 ms ahead of and behind ours, and with that write lost. The row that
-the subscriber wrote stands, and later rounds make all rows those of the list. All cases are played
-side by side, each with a user and a mailbox of its own.
+Both tables of rights, every difference, every change, every two points at which the event and the
+subscriber's write to the row arrive, by clocks 300 ms ahead of and behind ours, and with that write
+lost. What the subscriber wrote stands, and later rounds make all rows those of the list. All cases
+are played side by side, each with a user and a mailbox of its own.
 """
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -18,6 +18,7 @@ from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock
+from reconcilers.declared.families.right_lists import RIGHT_LISTS
 from reconcilers.declared.families.rights import RIGHTS
 from reconcilers.words.model import Kind, Slot, Wake
 from tests.endpoints import Endpoints
@@ -71,14 +72,62 @@ CASES = [
 ]
 
 
+Statement = tuple[str, list[Any]]
+"""CQL with ``{table}`` and ``{at}``, and its values; empty: nothing is written."""
+
+
+class OfUsers:
+    """Rows of users, as `CassandraUserMailboxRightsDAO` writes them."""
+
+    family = RIGHTS
+    where = "username = %s AND mailboxid = %s"
+
+    def slot(self, name: str, mailbox: UUID) -> Slot:
+        return Slot(name, mailbox)
+
+    def statement(self, key: Sequence[Any], before: str | None, new: str | None) -> Statement:
+        """What replaces the letters before."""
+        if new is None:
+            return f"DELETE FROM {{table}} USING TIMESTAMP {{at}} WHERE {self.where}", [*key]
+        columns = "(username, mailboxid, rights) VALUES (%s, %s, %s)"
+        return f"INSERT INTO {{table}} {columns} USING TIMESTAMP {{at}}", [*key, new]
+
+    def stands(self, before: str | None, new: str | None, shown: str | None) -> bool:
+        """Whether what was written shows."""
+        return shown == new
+
+
+class OfLists(OfUsers):
+    """Rows of lists, as `CassandraACLDAOV2` writes them: letters are added, removed, replaced."""
+
+    family = RIGHT_LISTS
+    where = "id = %s AND key = %s"
+
+    def slot(self, name: str, mailbox: UUID) -> Slot:
+        return Slot(mailbox, name)
+
+    def statement(self, key: Sequence[Any], before: str | None, new: str | None) -> Statement:
+        if before is None and new is None:
+            return "", []
+        how = "rights + %s" if before is None else "%s" if new is not None else "rights - %s"
+        letters = set(str(before if new is None else new))
+        update = f"UPDATE {{table}} USING TIMESTAMP {{at}} SET rights = {how} WHERE {self.where}"
+        return update, [letters, *key]
+
+    def stands(self, before: str | None, new: str | None, shown: str | None) -> bool:
+        there = set(shown or "")
+        if before is None:
+            return there >= set(new or "")
+        return not there & set(before) if new is None else there == set(new)
+
+
 @dataclass
 class Played:
     """One case on its way, and the letters in its row at its turns; None: no row."""
 
     case: Case
-    session: Session
-    keyspace: str
     rounds: Rounds
+    rows: OfUsers
     user: str
     mailbox: UUID = field(default_factory=uuid.uuid1)
     lists: list[List] = field(default_factory=list)
@@ -86,6 +135,19 @@ class Played:
     repairs_raced: int = 0
     after_race: str | None = None
     at_end: str | None = None
+
+    @property
+    def before(self) -> str | None:
+        """The user's letters in the list before it is changed."""
+        return None if self.case.kind in (Kind.EXTRA_ROW, NEVER) else "lr"
+
+    def execute(self, cql: str, *values: Any) -> Any:
+        ground = self.rounds.ground
+        return ground.session.execute(cql.replace("$mail", ground.keyspace), values)
+
+    @property
+    def table(self) -> str:
+        return f"$mail.{self.rounds.ground.projection.table}"
 
     def plant(self) -> None:
         """The difference; its row is as old as `LONG_AGO`."""
@@ -95,34 +157,34 @@ class Played:
         if self.case.kind is Kind.EXTRA_ROW:
             self.add_event(other)
         then = now_micros() - LONG_AGO
-        self.write("eve", "l", then)
+        self.write("eve", None, "l", then)
         if row is not None:
-            self.write(self.user, row, then)
+            self.write(self.user, None, row, then)
 
     def add_event(self, new: List) -> None:
         """As a lightweight transaction; the stream hears of it."""
         number, before = len(self.lists), self.lists[-1] if self.lists else {}
         difference = {"oldAcl": {"entries": before}, "newAcl": {"entries": new}}
         told = {"eventId": number, "aggregateKey": str(self.mailbox), "type": "acl-updated"}
-        self.session.execute(
-            f"INSERT INTO {self.keyspace}.eventstore (aggregateid, eventid, event)"
-            " VALUES (%s, %s, %s) IF NOT EXISTS",
-            (str(self.mailbox), number, json.dumps({**told, "aclDiff": difference})),
+        self.execute(
+            "INSERT INTO $mail.eventstore (aggregateid, eventid, event) VALUES (%s, %s, %s)"
+            " IF NOT EXISTS",
+            *(str(self.mailbox), number, json.dumps({**told, "aclDiff": difference})),
         )
         self.lists.append(new)
-        self.rounds.due.append(Wake((None, self.mailbox), self.mailbox, from_truth=True))
+        parts = self.rows.slot("", self.mailbox).key
+        self.hear(Wake(tuple(each or None for each in parts), self.mailbox, from_truth=True))
 
-    def write(self, user: str, rights: str | None, at: int) -> None:
+    def write(self, user: str, before: str | None, new: str | None, at: int) -> None:
         """As James's subscriber; the stream hears of it."""
-        table, key = f"{self.keyspace}.usermailboxacl", (user, self.mailbox)
-        if rights is None:
-            cql = f"DELETE FROM {table} USING TIMESTAMP {at} WHERE username = %s AND mailboxid = %s"
-            self.session.execute(cql, key)
-        else:
-            columns = "(username, mailboxid, rights) VALUES (%s, %s, %s)"
-            cql = f"INSERT INTO {table} {columns} USING TIMESTAMP {at}"
-            self.session.execute(cql, (*key, rights))
-        self.rounds.due.append(Wake(key, None))
+        key = self.rows.slot(user, self.mailbox).key
+        cql, values = self.rows.statement(key, before, new)
+        if cql:
+            self.execute(cql.format(table=self.table, at=at), *values)
+            self.hear(Wake(key, self.mailbox))
+
+    def hear(self, wake: Wake) -> None:
+        self.rounds.due.append(wake)
 
     def stop(self, point: Point) -> None:
         """Let the change in: each statement once, at its point."""
@@ -133,7 +195,7 @@ class Played:
             self.add_event(kept if new is None else {**kept, self.user: new})
         if point is self.case.write and "write" not in self.sent:
             self.sent.add("write")
-            self.write(self.user, new, Clock(self.case.clock_ms).now_us())
+            self.write(self.user, self.before, new, Clock(self.case.clock_ms).now_us())
 
     def race(self) -> None:
         """The round in which the list changes; a point that it does not reach comes after it."""
@@ -153,39 +215,36 @@ class Played:
         return busy
 
     def shown(self, user: str) -> str | None:
-        row: Any = self.session.execute(
-            f"SELECT rights FROM {self.keyspace}.usermailboxacl"
-            " WHERE username = %s AND mailboxid = %s",
-            (user, self.mailbox),
-        ).one()
-        return None if row is None else str(row.rights)
+        key = self.rows.slot(user, self.mailbox).key
+        row = self.execute(f"SELECT rights FROM {self.table} WHERE {self.rows.where}", *key).one()
+        return None if row is None else "".join(sorted(row.rights or ()))
 
 
-@pytest.fixture(scope="module")
-def rights(
-    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Ground]:
-    with ground(stack, cassandra, tmp_path_factory.mktemp("rights"), RIGHTS) as made:
-        yield made
+@pytest.fixture(scope="module", params=[OfUsers(), OfLists()], ids=["users", "lists"])
+def played(
+    request: pytest.FixtureRequest,
+    stack: Endpoints,
+    cassandra: Session,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[Case, Played]]:
+    """All cases of one table, from the planted difference to rest."""
+    rows, folder = request.param, tmp_path_factory.mktemp("rights")
+    with ground(stack, cassandra, folder, rows.family) as made:
+        yield dict(zip(CASES, _played(made, rows), strict=True))
 
 
-@pytest.fixture(scope="module")
-def played(rights: Ground) -> dict[Case, Played]:
-    """All cases, from the planted difference to rest."""
-    plays = {
-        case: Played(case, rights.session, rights.keyspace, Rounds(rights), f"user{number}")
-        for number, case in enumerate(CASES)
-    }
-    for play in plays.values():
+def _played(made: Ground, rows: OfUsers) -> list[Played]:
+    plays = [Played(case, Rounds(made), rows, f"user{number}") for number, case in enumerate(CASES)]
+    for play in plays:
         play.plant()
     let_a_delay_pass()  # an event has no write time but that of its transaction
-    for case, play in plays.items():
-        if case.kind is NEVER:  # it is removed at the second look
+    for play in plays:
+        if play.case.kind is NEVER:  # it is removed at the second look
             play.rounds.round()
     let_a_delay_pass()
-    for play in plays.values():
+    for play in plays:
         play.race()
-    busy = list(plays.values())
+    busy = plays
     for _ in range(MOST_ROUNDS):
         let_a_delay_pass()
         busy = [play for play in busy if play.go_on()]
@@ -210,8 +269,10 @@ def plays(
 
 
 def test_the_row_that_was_written_meanwhile_is_never_overridden(plays: dict[Case, Played]) -> None:
-    found = {case: play.after_race for case, play in plays.items() if case.write is not None}
-    assert found == {case: CHANGES[case.change] for case in found}
+    for case, play in plays.items():
+        if case.write is not None:
+            new, shown = CHANGES[case.change], play.after_race
+            assert play.rows.stands(play.before, new, shown), (case, shown)
 
 
 def test_later_rounds_make_every_row_that_of_the_list(plays: dict[Case, Played]) -> None:
@@ -221,7 +282,7 @@ def test_later_rounds_make_every_row_that_of_the_list(plays: dict[Case, Played])
     for case, play in plays.items():
         assert play.shown("eve") == "l", case
         assert play.rounds.due == [], case
-        assert play.rounds.findings([Slot(play.user, play.mailbox)]) == {}, case
+        assert play.rounds.findings([play.rows.slot(play.user, play.mailbox)]) == {}, case
         assert play.rounds.failures == [], case
 
 

@@ -39,6 +39,9 @@ class Planted:
 @pytest.fixture(scope="module")
 def planted(scene: Scene) -> Planted:
     made = Planted(*(SharedMailbox(scene) for _ in range(8)))
+    for each in (made.lost, made.never, made.broken, made.none, made.deleted):
+        each.list_row(BOB, "lr")
+    made.differing.list_row(ANA, "la")
     made.missing.grant({ANA: "lr"})
     made.differing.show(ANA, "l")
     made.differing.grant({ANA: "wlr"})
@@ -78,6 +81,34 @@ def test_a_right_that_the_list_never_gave_is_removed(planted: Planted) -> None:
     assert planted.never.shown(ANA) == "lr"
 
 
+def test_the_rows_of_lists_become_those_of_the_newest_event(planted: Planted) -> None:
+    planted.missing.await_listed(**{ANA: "lr"})
+    planted.differing.await_listed(**{ANA: "lrw"})
+    planted.lost.await_listed(**{ANA: "lr"})
+    planted.never.await_listed(**{ANA: "lr"})
+    planted.deleted.await_listed()
+    told = planted.lost.scene.stream.findings
+    until(
+        "its removal is verified",
+        lambda: _ended(told(mailboxid=planted.lost.id, name=BOB, kind="extra_row")),
+    )
+
+
+def test_lists_have_groups_special_names_and_negative_rights(planted: Planted) -> None:
+    planted.group.await_listed(**{"$staff": "lr", "-bob": "l", "anyone": "l", ANA: "l"})
+
+
+def test_a_list_row_that_a_user_changes_meanwhile_is_the_user_s(planted: Planted) -> None:
+    """As James does it: the event first, then letters are added to the row."""
+    mailbox = SharedMailbox(planted.missing.scene)
+    mailbox.grant({ANA: "lr"})
+    mailbox.list_row(ANA, "lra")
+    mailbox.await_listed(**{ANA: "lr"})
+    mailbox.grant({ANA: "lr", BOB: "x"})
+    mailbox.list_row(BOB, "x")
+    mailbox.await_listed(**{ANA: "lr", BOB: "x"})
+
+
 def test_groups_and_negative_rights_get_no_row(planted: Planted) -> None:
     planted.group.await_shown(ANA, "l")
     assert [planted.group.shown(each) for each in ("$staff", "-bob", "anyone")] == [None] * 3
@@ -94,12 +125,15 @@ def test_a_place_is_explained_with_both_sides_and_the_write(scene: Scene) -> Non
     assert "is missing; the truth holds list" in told
     assert "but it is held now: repairs of user_rights are paused by" in told
     mailbox.await_shown(ANA, "lr")
+    told = scene.succeed("explain", f"{mailbox.id}/{ANA}", "--system", "listed_rights").stdout
+    assert f"mailbox {mailbox.id} name {ANA}" in told
 
 
 def test_a_list_that_cannot_be_read_is_reported_and_holds_up_nobody(planted: Planted) -> None:
     told = partial(planted.broken.scene.stream.findings, mailboxid=planted.broken.id)
     until("it is reported", lambda: told(kind="unreadable", state="reported"))
     assert planted.broken.shown(ANA) == "l"
+    assert planted.broken.listed() == {BOB: "lr"}
 
 
 def test_the_rows_of_a_mailbox_that_was_deleted_with_its_list_are_removed(planted: Planted) -> None:
@@ -110,6 +144,9 @@ def test_the_rows_of_a_mailbox_without_a_list_are_reported_and_stay(planted: Pla
     told = partial(planted.none.told, BOB, kind="absent_without_delete", state="reported")
     until("it is reported", told)
     assert planted.none.shown(BOB) == "lr"
+    listed = partial(planted.none.scene.stream.findings, mailboxid=planted.none.id, name=BOB)
+    until("its list's row, too", lambda: listed(kind="absent_without_delete", state="reported"))
+    assert planted.none.listed() == {BOB: "lr"}
 
 
 def test_a_row_that_is_deleted_later_comes_back_and_is_verified(planted: Planted) -> None:

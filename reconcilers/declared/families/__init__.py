@@ -5,6 +5,7 @@ from reconcilers.declared.families.attachment_reference import ATTACHMENT_REFERE
 from reconcilers.declared.families.mailbox import MAILBOX
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.right_lists import RIGHT_LISTS
 from reconcilers.declared.families.rights import RIGHTS
 from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.family import Family
@@ -12,6 +13,7 @@ from reconcilers.declared.family import Family
 FAMILIES: tuple[Family, ...] = (
     MESSAGE,
     RIGHTS,
+    RIGHT_LISTS,
     MAILBOX,
     ATTACHMENT,
     ATTACHMENT_REFERENCE,

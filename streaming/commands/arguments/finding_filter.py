@@ -84,6 +84,19 @@ def _day_of(at: Micros) -> date:
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
     """Add ``--system``, ``--kind``, ``--state``, ``--mailbox``, ``--user`` and times."""
+    add_system(parser)
+    parser.add_argument("--kind", type=one_of([each.value for each in Kind]), metavar="KIND")
+    parser.add_argument("--state", type=one_of([each.value for each in State]), metavar="STATE")
+    parser.add_argument("--mailbox", type=uuid_of, metavar="ID")
+    parser.add_argument("--user", metavar="NAME", help="whose mailboxes and quota")
+    parser.add_argument(
+        "--since", type=moment_of, metavar="TIME", help="ISO 8601 in UTC, or 90s, 30m, 2h, 1d ago"
+    )
+    parser.add_argument("--until", type=moment_of, metavar="TIME", help="likewise; not included")
+
+
+def add_system(parser: argparse.ArgumentParser) -> None:
+    """Add ``--system``, as ``projection``."""
     systems = system_names()
     parser.add_argument(
         "--system",
@@ -93,14 +106,6 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"one of {', '.join(systems)}",
     )
-    parser.add_argument("--kind", type=one_of([each.value for each in Kind]), metavar="KIND")
-    parser.add_argument("--state", type=one_of([each.value for each in State]), metavar="STATE")
-    parser.add_argument("--mailbox", type=uuid_of, metavar="ID")
-    parser.add_argument("--user", metavar="NAME", help="whose mailboxes and quota")
-    parser.add_argument(
-        "--since", type=moment_of, metavar="TIME", help="ISO 8601 in UTC, or 90s, 30m, 2h, 1d ago"
-    )
-    parser.add_argument("--until", type=moment_of, metavar="TIME", help="likewise; not included")
 
 
 def filter_of(

@@ -22,7 +22,7 @@ from reconcilers.rows.finding import State
 from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
 from reconcilers.words.key import named, text_of
 from reconcilers.words.model import KeyValue, Slot
-from streaming.commands.arguments.finding_filter import slots_named
+from streaming.commands.arguments.finding_filter import add_system, slots_named
 from streaming.commands.arguments.times import positive
 from streaming.commands.look.explain_counters import CounterExplainer, counter_explainer
 from streaming.commands.look.places_shown import Surroundings, iso, place_json, place_lines
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = "or the key of a right or an attachment, as findings show it"
     parser.add_argument("what", metavar="MESSAGEID|MAILBOXID|USER|KEY", help=told)
     parser.add_argument("uid", nargs="?", type=int, metavar="UID", help="in that mailbox")
+    add_system(parser)
     parser.add_argument("--json", action="store_true", help="for machines; times are µs")
     parser.add_argument(
         "--days", type=positive, default=HISTORY_DAYS, metavar="N", help="of history (2)"
@@ -77,7 +78,9 @@ def _uuid(text: str) -> UUID | None:
 
 def _told(settings: Settings, arguments: argparse.Namespace, number: UUID | None) -> Explained:
     messages, *others = settings.families()
-    named = slots_named((each for each in others if each.projections), arguments.what)
+    system = arguments.projection
+    meant = (each for each in others if system is None or system in each.names)
+    named = slots_named((each for each in meant if each.projections), arguments.what)
     places = [] if arguments.uid is not None else list(named)
     if number is not None and (not places or number.version == TIME_BASED):
         try:

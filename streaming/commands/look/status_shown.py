@@ -116,7 +116,8 @@ def as_text(found: Status) -> Iterator[str]:
     if found.stale_right is not None:
         yield (
             f"STALE RIGHT: one that should be gone still works {found.stale_right:.0f} s after it"
-            " was found: `reconcile findings --system user_rights --kind extra_row`"
+            " was found: `reconcile findings --kind extra_row --system user_rights` (or"
+            " listed_rights)"
         )
     if not found.findings:
         yield "no open findings"

@@ -119,6 +119,13 @@ def test_a_role_that_may_write_the_truth_is_warned_of(resource: str) -> None:
     assert "imapuidtable" in only.what
 
 
+@pytest.mark.parametrize(("truth", "warns"), [("eventstore", False), ("aclv2", True)])
+def test_lists_may_be_written_only_where_they_are_not_the_truth(truth: str, *, warns: bool) -> None:
+    cluster, sections = FakeCluster(granted=as_listed(shipped())), {**EVERYTHING}
+    told = looked(rights.role, cluster, **{**sections, "rights": {"truth": truth}})
+    assert any("may write aclv2" in each.what for each in told) is warns
+
+
 @pytest.mark.parametrize("lost", sorted(needed(**EVERYTHING)))
 def test_a_missing_right_is_found_with_its_grant(lost: rights.Right) -> None:
     cluster = FakeCluster(granted=as_listed(shipped() - {lost}))

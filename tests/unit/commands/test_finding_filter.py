@@ -12,8 +12,10 @@ import pytest
 from checkpoints.codec import Json, accepted_to_json, finding_to_json
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.attachment import ATTACHMENT
+from reconcilers.declared.families.attachment_reference import ATTACHMENT_REFERENCE
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.declared.families.right_lists import RIGHT_LISTS
 from reconcilers.declared.families.rights import RIGHTS
 from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
@@ -31,7 +33,7 @@ from streaming.commands.person.finding_formats import as_csv, as_table
 from tests.builders.counters import OF_MAILBOX
 from tests.builders.findings import acceptance
 from tests.builders.found import finding_of
-from tests.builders.rows import MAILBOX
+from tests.builders.rows import MAILBOX, OTHER_MAILBOX
 from tests.contract.making import a_finding
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.office import NOW, Office
@@ -135,11 +137,11 @@ def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
 # --- what a person names -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", f"{MAILBOX}/", f"{MAILBOX}/x", "no-id/7", "a/b/c", "7"])
+@pytest.mark.parametrize("text", ["", f"{MAILBOX}/", "no-id/7", "a/b/c", "7"])
 def test_what_is_no_place_is_refused_with_how_it_is_written(text: str) -> None:
     shapes = (
-        "MAILBOXID/UID, USERNAME/MAILBOXID, USERNAME/NAMESPACE/MAILBOXNAME, IDASUUID,"
-        " ATTACHMENTIDASUUID/MESSAGE, MAILBOXID, QUOTAROOT"
+        "MAILBOXID/UID, USERNAME/MAILBOXID, MAILBOXID/NAME, USERNAME/NAMESPACE/MAILBOXNAME,"
+        " IDASUUID, ATTACHMENTIDASUUID/MESSAGE, MAILBOXID, QUOTAROOT"
     )
     told = f"^'{text}' is not any of {shapes}, as the list shows them$"
     with pytest.raises(argparse.ArgumentTypeError, match=told):
@@ -157,9 +159,20 @@ def test_what_is_no_message_may_be_what_a_counter_is_of() -> None:
     assert places(f"bob@example.org/{MAILBOX}") == {RIGHTS.name: Slot("bob@example.org", MAILBOX)}
 
 
+def test_the_shape_of_a_key_tells_the_system_and_where_it_does_not_all_are_meant() -> None:
+    """A name may be a number, or a mailbox's id: --system then says which is meant."""
+    assert places(f"{MAILBOX}/bob") == {RIGHT_LISTS.name: Slot(MAILBOX, "bob")}
+    assert places(f"{MAILBOX}/7") == {MESSAGE.name: SLOT, RIGHT_LISTS.name: Slot(MAILBOX, "7")}
+    both, text = f"{MAILBOX}/{OTHER_MAILBOX}", (str(MAILBOX), str(OTHER_MAILBOX))
+    assert places(both) == {
+        RIGHTS.name: Slot(text[0], OTHER_MAILBOX),
+        RIGHT_LISTS.name: Slot(MAILBOX, text[1]),
+        ATTACHMENT_REFERENCE.name: Slot(MAILBOX, text[1]),
+    }
+
+
 def test_places_ids_and_days_are_read() -> None:
     assert finding_filter.key_of(f"{MAILBOX}/7") == f"{MAILBOX}/7"
-    assert places(f"{MAILBOX}/7") == {MESSAGE.name: SLOT}
     assert times.uuid_of(str(MAILBOX)) == MAILBOX
     assert times.day_of("2026-11-21") == date(2026, 11, 21)
     assert times.day_of("today") == datetime.now(UTC).date()

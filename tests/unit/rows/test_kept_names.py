@@ -7,6 +7,7 @@ or an alert would fall silent. Change it only with what reads the old one.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -15,6 +16,7 @@ from checkpoints import clock, expiries, lease, lineage, tallies
 from checkpoints.lineage_tables import LineageTables
 from checkpoints.schema import upgrade
 from reconcilers.counters.drift import Evidence
+from reconcilers.declared.access_rights import EVENTS_BY_MAILBOX
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.rights import TRUTHS
@@ -68,9 +70,10 @@ def test_the_tables_that_are_never_written() -> None:
 
 
 def test_the_families_with_their_truth_and_its_key() -> None:
-    names = "message rights mailbox attachment attachment_reference mailbox_tally user_tally"
+    names = "message rights right_lists mailbox attachment attachment_reference"
+    names += " mailbox_tally user_tally"
     assert " ".join(family.name for family in FAMILIES) == names
-    message, rights, objects, *attachments, mailbox, user = FAMILIES
+    message, rights, lists, objects, *attachments, mailbox, user = FAMILIES
     assert (objects.truth.table, objects.truth.source.name) == ("mailbox", "id")
     assert objects.wakes_on == ("mailbox", "mailboxpathv3")
     for family in (message, mailbox, user):
@@ -82,11 +85,14 @@ def test_the_families_with_their_truth_and_its_key() -> None:
     assert (rights.truth.table, rights.truth.source.name) == ("eventstore", "aggregateid")
     assert [*TRUTHS] == ["eventstore", "aclv2", "acl"]
     assert rights.wakes_on == ("eventstore", "usermailboxacl")
+    assert (lists.truth, lists.wakes_on) == (EVENTS_BY_MAILBOX, ("eventstore", "aclv2"))
+    assert replace(lists.truth, slot=rights.truth.slot) == rights.truth
     for family, table in zip(attachments, ("attachmentv2", "attachmentmessageid"), strict=True):
         assert (family.truth.table, family.truth.source.name) == ("messagev3", "messageid")
         assert family.wakes_on == ("messagev3", "messagev2", table)
-    assert [LineageTables(family).expiries for family in (rights, *attachments)] == [
+    assert [LineageTables(family).expiries for family in (rights, lists, *attachments)] == [
         "expiries_rights",
+        "expiries_right_lists",
         "expiries_attachments",
         "expiries_references",
     ]
@@ -105,6 +111,7 @@ def test_the_projections_and_tallies_with_their_tables() -> None:
         "recent_uids": "mailboxrecents",
         "applicable_flags": "applicableflag",
         "user_rights": "usermailboxacl",
+        "listed_rights": "aclv2",
         "mailbox_paths": "mailboxpathv3",
         "attachments": "attachmentv2",
         "attachment_references": "attachmentmessageid",
@@ -204,7 +211,7 @@ def test_the_limits_of_the_core_are_those_of_the_settings_unless_told() -> None:
 
 def test_the_columns_of_a_list_of_findings() -> None:
     assert " ".join(COLUMNS) == (
-        "time family projection mailboxid uid messageid username namespace mailboxname id"
+        "time family projection mailboxid uid messageid username name namespace mailboxname id"
         " idasuuid attachmentidasuuid message"
         " quotaroot kind state attempts accepted found_at next_look waits sentence"
     )

@@ -11,6 +11,7 @@ from cassandra import Unauthorized
 from cassandra.cluster import Session
 
 from checkpoints.cassandra import Store
+from checkpoints.schema import STEPS
 from checkpoints.schema.upgrade import upgrade
 from reconcilers.words.errors import Misconfigured, Overloaded, Refused
 from reconcilers.words.exit_codes import ExitCode
@@ -119,9 +120,8 @@ def test_without_the_right_to_create_one_line_says_what_to_do(kept: MemorySchema
     with pytest.raises(Misconfigured) as refused:
         own_keyspace.make_own(CassandraSettings())
     said = str(refused.value)
-    steps = "step 1 (the tables of the first release), step 2 (rights), step 3 (mailboxes)"
-    steps += " and 1 more"
-    assert said.startswith(f"keyspace reconciler lacks {steps}: ")
+    steps = ", ".join(f"step {each.number} ({each.name})" for each in STEPS[:3])
+    assert said.startswith(f"keyspace reconciler lacks {steps} and {len(STEPS) - 3} more: ")
     assert "have an admin run" in said
     assert "`reconcile doctor --fix`" in said
     assert "\n" not in said

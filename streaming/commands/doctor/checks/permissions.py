@@ -104,9 +104,10 @@ def role(context: CassandraContext) -> Iterator[Check]:
 
 
 def _judged(context: CassandraContext, name: str, grants: Grants) -> Iterator[Check]:
+    truths = NEVER_WRITTEN.union(*(each.truth.tables for each in context.families))
     written = [
         table
-        for table in sorted(NEVER_WRITTEN & context.schema.keys())
+        for table in sorted(truths & context.schema.keys())
         if Right("MODIFY", context.keyspace, table).granted(grants)
     ]
     if written:
