@@ -53,6 +53,15 @@ def has_letters(truth: Row) -> bool:
     return bool(truth.get("rights"))
 
 
+def tells_a_list(cell: object) -> bool:
+    """Whether a cell of the event store or of `acl` holds a list; an event of another type not."""
+    try:
+        told = _object(cell)
+    except _NotAList:
+        return False
+    return told.get("type") == ACL_UPDATED or "entries" in told
+
+
 def of_events(source: KeyValue, stored: Sequence[Row]) -> Derived:
     """The rights of a mailbox from the events of its aggregate, in any order."""
     by_number = {row.get("eventid"): row for row in stored if row.get("eventid") is not None}

@@ -16,7 +16,7 @@ from reconcilers.declared.family import Family, Schema
 from reconcilers.declared.tally import Tally
 from reconcilers.rows.table_use import ListingUse
 from streaming.settings import CassandraSettings
-from streaming.tables.live_tables import choice_of, sample_of
+from streaming.tables.live_tables import SAMPLE, choice_of, sample_of
 from streaming.tables.nodes import Nodes
 from streaming.tables.recent_writes import RecentWrites
 from streaming.tables.replication import Replication, replication_of
@@ -115,6 +115,12 @@ class Cluster:
     def recent_writes(self, keyspace: str) -> RecentWrites:
         """Reads of rows with their write times."""
         return RecentWrites(self._session, keyspace)
+
+    def some(self, keyspace: str, table: str, column: str) -> list[Any]:
+        """A column's values in `SAMPLE` rows. Raises `Refused` if the role may not read it."""
+        with translated(f"reading {keyspace}.{table}"):
+            query = f"SELECT {column} FROM {keyspace}.{table} LIMIT {SAMPLE}"
+            return [row[column] for row in self._session.execute(query)]
 
     def sample(self, keyspace: str, tally: Tally) -> list[dict[str, Any]]:
         """Some rows of a tally's table. Raises `Refused` if the role may not read it."""

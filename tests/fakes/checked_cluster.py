@@ -109,6 +109,10 @@ class FakeCluster:
         self._refuse()
         return self.rows.get(tally.table, [])
 
+    def some(self, _keyspace: str, table: str, column: str) -> list[Any]:
+        self._refuse()
+        return [row[column] for row in self.rows.get(table, [])]
+
     def choice(self, keyspace: str, shapes: Sequence[Tally]) -> Choice:
         return choose([use_of(each, self.sample(keyspace, each)) for each in shapes])
 
