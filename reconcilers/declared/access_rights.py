@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconcilers.declared.truth import Derivation, Derived, Malformed, Owner, TruthTable
@@ -65,19 +65,40 @@ def tells_a_list(cell: object) -> bool:
 def of_events(source: KeyValue, stored: Sequence[Row]) -> Derived:
     """The rights of a mailbox from the events of its aggregate, in any order."""
     by_number = {row.get("eventid"): row for row in stored if row.get("eventid") is not None}
-    named: Rights = {}
-    current: Rights = {}
-    at: Micros | None = None
+    known, at = _Known(), None
+    newest: Mapping[str, str] = {}
     for number in sorted(by_number):  # type: ignore[type-var] # clustering keys are never null
         row = by_number[number]
         try:
-            lists = list(_lists_of(row.get("event")))
+            for newest in _lists_of(row.get("event")):
+                known.add(newest)
+                at = row.written.get("event")
         except _NotAList as fault:
             return Malformed(f"event {number} of {source}: {fault}")
-        if lists:
-            named |= {name: frozenset() for each in lists for name in each}
-            current, at = lists[-1], row.written.get("event")
-    return _rows("aggregateid", source, {**named, **current}, at)
+    none = dict.fromkeys(known.names, frozenset[str]())
+    current = {name: known.letters[spelled] for name, spelled in newest.items()}
+    return _rows("aggregateid", source, {**none, **current}, at)
+
+
+@dataclass(slots=True)
+class _Known:
+    """The names and spellings of rights in all lists of a history, each checked once.
+
+    Each event repeats two whole lists: checking each entry would take seconds for a mailbox that
+    was shared with a thousand users one by one.
+    """
+
+    names: set[str] = field(default_factory=set)
+    letters: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def add(self, entries: Mapping[str, str]) -> None:
+        """Check what is new in a list. Raises `_NotAList`."""
+        self.names.update(_name(each) for each in entries.keys() - self.names)
+        try:
+            new = set(entries.values()) - self.letters.keys()
+        except TypeError as fault:  # not even hashable
+            raise _NotAList("rights are not text") from fault
+        self.letters |= {each: _letters(each) for each in new}
 
 
 def of_json(source: KeyValue, stored: Sequence[Row]) -> Derived:
@@ -101,8 +122,8 @@ def _rows(column: str, source: KeyValue, rights: Rights, at: Micros | None) -> t
     )
 
 
-def _lists_of(event: object) -> Iterator[Rights]:
-    """The earlier and the new list of an event; nothing if the event is of another type."""
+def _lists_of(event: object) -> Iterator[Mapping[str, str]]:
+    """The earlier and the new list of an event as they are; nothing if it is of another type."""
     told = _object(event)
     if told.get("type") != ACL_UPDATED:
         return
@@ -110,7 +131,7 @@ def _lists_of(event: object) -> Iterator[Rights]:
     if not isinstance(difference, dict):
         raise _NotAList("it has no aclDiff")
     for each in ("oldAcl", "newAcl"):
-        yield _rights(difference.get(each))
+        yield _entries(difference.get(each))
 
 
 def _object(text: object) -> Mapping[str, Any]:
@@ -124,10 +145,15 @@ def _object(text: object) -> Mapping[str, Any]:
 
 
 def _rights(listed: object) -> Rights:
+    return {_name(name): _letters(rights) for name, rights in _entries(listed).items()}
+
+
+def _entries(listed: object) -> Mapping[str, str]:
+    """The entries of a list, of which neither names nor letters are checked."""
     entries = listed.get("entries") if isinstance(listed, dict) else None
     if not isinstance(entries, dict):
         raise _NotAList("a list of rights has no entries")
-    return {_name(name): _letters(rights) for name, rights in entries.items()}
+    return entries
 
 
 def _name(name: str) -> str:

@@ -90,10 +90,11 @@ def seen_at(
     """The suspect's slot as the confirming reads saw it, with the memory of its claimants.
 
     If a truth row was written within ``delay``, D (µs), of a range delete, it may have outlived
-    that delete only because two clocks differ.
+    that delete only because two clocks differ. Without lineage no rows beside it are evidence: a
+    list may have a thousand.
     """
     slot, slot_of = suspect.slot, family.truth.slot_of
-    there = tuple(_in_group(family, slot, rows))
+    there = tuple(_in_group(family, slot, rows)) if family.remembered else ()
     present = frozenset(
         slot_of(row)
         for row in there
@@ -157,5 +158,5 @@ def _in_group(family: Family, slot: Slot, rows: SlotRows) -> Iterator[Row]:
 
 
 def _claiming(family: Family, slot: Slot, rows: SlotRows) -> tuple[Row, ...]:
-    here = _in_group(family, slot, rows)
-    return tuple(row for row in here if family.truth.slot_of(row) == slot)
+    columns, key = family.truth.slot, slot.key
+    return tuple(row for row in rows.truths if tuple(map(row.cells.get, columns)) == key)
