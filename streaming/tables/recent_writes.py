@@ -8,7 +8,7 @@ from checkpoints.cassandra.driver_errors import translated
 from reconcilers.declared.unheard import RowWrite
 from reconcilers.words.model import Micros
 
-SAMPLE = 1_000
+SAMPLE = 10_000
 """Rows that are read, in no order of time."""
 ALTERED = (
     "SELECT table_name, cdc, WRITETIME(cdc) AS altered_at FROM system_schema.tables"
