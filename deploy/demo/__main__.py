@@ -28,6 +28,8 @@ from deploy.demo.summary import summary
 from deploy.demo.verdict import judged
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.errors import EmbeddedError
+from deploy.mailserver.faults import FaultKind
+from deploy.mailserver.rights import USER_RIGHTS
 from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.mailserver.workload import Workload
 from reconcilers.words.errors import ReconcilerError
@@ -41,7 +43,7 @@ FEWEST_OPERATIONS = 300
 FEWEST_FAULTS = 100
 FAULTS_PER_OPERATION = 0.15
 ELSEWHERE = 0.1
-"""Of these so many again strike each index and each counter table."""
+"""Of these so many again strike each index, each counter table, and the rights of users."""
 FAILURES = (EmbeddedError, StreamDiedError, TooSlowError, ReconcilerError, *SERVER_TROUBLE)
 
 
@@ -76,6 +78,8 @@ def workload_of(operations: int, seed: int) -> Workload:
         faults=faults,
         index_faults=elsewhere,
         counter_faults=elsewhere,
+        other_faults={USER_RIGHTS: elsewhere},
+        other_fault_kinds=(FaultKind.NOT_SENT, FaultKind.APPLIED_BUT_TIMED_OUT),
     )
 
 

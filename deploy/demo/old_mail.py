@@ -2,6 +2,7 @@
 
 from cassandra.cluster import Session
 
+from deploy.demo.other_oddities import plant_rights
 from deploy.demo.planter import Planter
 from deploy.mailserver.ledger import AMBIGUOUS_RANGE_DELETE, VERIFIED
 from deploy.mailserver.mail import Flags, Message
@@ -11,7 +12,10 @@ PIECES, PIECE = 20, 2**19
 
 
 class OldMail:
-    """A mailbox of which rows were lost or left long ago. Its owner opens some of the messages."""
+    """A mailbox of which rows were lost or left long ago, those of shared rights, too.
+
+    Its owner opens some of the messages.
+    """
 
     def __init__(self, planter: Planter) -> None:
         self._planter = planter
@@ -19,6 +23,7 @@ class OldMail:
         self._lost()
         self._stale()
         self._orphan()
+        plant_rights(planter)
 
     def open(self) -> None:
         """Its owner flags two of them: now there are events of these."""

@@ -14,7 +14,7 @@ class Pace:
 
     ``delay`` is D: nothing is judged before. It is also how late a counter may be written and a
     change captured: on a machine that is busy with other work both take longer. ``window`` is W: a
-    key comes out D to D + 1.5 W after it was read.
+    key comes out D to D + 1.5 W after it was read. For rights W is five times as long, at most D.
     """
 
     delay: float = FASTEST_DELAY_S

@@ -4,11 +4,12 @@ import random
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import UUID
 
 from cassandra.cluster import Session
 
 from deploy.mailserver.faults import Faults
-from deploy.mailserver.history import ProjectionWrite, RowKey, Statement
+from deploy.mailserver.history import MESSAGES, ProjectionWrite, RowKey, RowPlace, Statement
 from deploy.mailserver.ledger import Ledger, LedgerEntry
 from deploy.mailserver.mail import Flags, Message
 from deploy.mailserver.mailbag import random_content
@@ -30,17 +31,26 @@ class Planter:
     def __init__(
         self, session: Session, keyspace: str, ledger: Ledger, seed: int = 1, pause_s: float = 0.0
     ) -> None:
-        self.truth_table = f"{keyspace}.imapuidtable"
-        self.projection_table = f"{keyspace}.messageidtable"
+        self.keyspace = keyspace
         self.server = MailServer(session, keyspace, faults=Faults(ledger=ledger))
         self._ledger = ledger
         self._pause_s = pause_s
         self._chance = random.Random(seed)
         self._statements = Statements(session)
-        user = f"oddities-{new_timeuuid().hex[:8]}@example.org"
-        self.mailboxid = self.server.create_mailbox(user, "INBOX")
+        self.user = f"oddities-{new_timeuuid().hex[:8]}@example.org"
+        self.mailboxid = self.server.create_mailbox(self.user, "INBOX")
         for _ in range(NEIGHBOURS):
             self.message()
+
+    @property
+    def truth_table(self) -> str:
+        """Where each message is."""
+        return f"{self.keyspace}.imapuidtable"
+
+    @property
+    def projection_table(self) -> str:
+        """What each mailbox holds."""
+        return f"{self.keyspace}.messageidtable"
 
     def message(self) -> Message:
         """A new, healthy message: answered, with the user flag `kept`, no column null."""
@@ -98,16 +108,33 @@ class Planter:
 
     def note(self, kind: str, message: Message, ending: str, *others: RowKey) -> None:
         """Enter an oddity of this message's row (and perhaps others) with its ending."""
+        place = (MESSAGES, (message.mailboxid, message.uid))
+        self._note(kind, place, ending, others, message.messageid)
+
+    def note_place(self, kind: str, place: RowPlace, ending: str) -> None:
+        """Enter an oddity of a row of any projection with its ending."""
+        self._note(kind, place, ending)
+
+    def _note(
+        self,
+        kind: str,
+        place: RowPlace,
+        ending: str,
+        others: tuple[RowKey, ...] = (),
+        messageid: UUID | None = None,
+    ) -> None:
+        projection, row = place
         self._ledger.planted(
             LedgerEntry(
-                id=f"planted-{kind}-{message.uid}",
+                id=f"planted-{kind}-{row[1]}",
                 kind=kind,
                 operation="planted",
                 statement="planted",
-                messageid=message.messageid,
-                rows=((message.mailboxid, message.uid), *others),
+                messageid=messageid,
+                rows=(row, *others),
                 time=datetime.now(UTC),
                 accepts=(ending,),
+                projection=projection,
             )
         )
 

@@ -14,6 +14,7 @@ from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
 from deploy.comparison.full_comparison import differences
 from deploy.comparison.snapshot import read_whole
+from deploy.demo.conflicts import report_conflicts
 from deploy.demo.incident import Incident
 from deploy.demo.oddities import missing_row
 from deploy.demo.old_mail import OldMail, end_segment
@@ -23,7 +24,7 @@ from deploy.demo.show import Scene, Screen
 from deploy.demo.sight import Quiet, Sight, slow_readings
 from deploy.demo.stream import Stream
 from deploy.demo.users import Users
-from deploy.demo.verdict import Exhibits, judged
+from deploy.demo.verdict import Exhibits, Line, judged
 from deploy.embedded import Stack
 from deploy.embedded.errors import StartError
 from deploy.embedded.wait import until
@@ -82,8 +83,9 @@ class Play:
             old.open()
             self._let_users_work(session, stack.keyspace, stream, ledger)
             self._sweep(stream)
+            conflicts = report_conflicts(stream, self.screen)
             with journal_of(stream.config) as journal:
-                look = partial(evidence_of, session, stack.keyspace, journal)
+                look = partial(evidence_of, session, stack.keyspace, journal, conflicts)
                 evidence = self._await_the_end(stream, ledger, partial(look, ledger.settle()))
                 if judged(evidence).fine:
                     planter = Planter(session, stack.keyspace, ledger, self.workload.seed)
@@ -181,9 +183,16 @@ def journal_of(config: Path) -> Iterator[Journal]:
 
 
 def evidence_of(
-    session: Session, keyspace: str, journal: Journal, entries: Sequence[LedgerEntry]
+    session: Session,
+    keyspace: str,
+    journal: Journal,
+    conflicts: Sequence[Line],
+    entries: Sequence[LedgerEntry],
 ) -> Exhibits:
-    """The ledger's entries, what the journal says now, and the full comparison of all tables."""
+    """The ledger's entries, what the journal says now, and the full comparison of all tables.
+
+    `conflicts` of mailboxes are no findings of the journal, and stand beside them.
+    """
     tables = read_whole(session, keyspace)
     return Exhibits(
         entries=entries,
@@ -192,7 +201,8 @@ def evidence_of(
             finding_to_json(finding, family)
             for family in FAMILIES
             for finding in journal.open_findings(family)
-        ],
+        ]
+        + [*conflicts],
         differences=list(differences(tables)),
         roots=tables.roots,
         breakers={each.value: why for each, why in journal.breakers().items()},

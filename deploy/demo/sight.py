@@ -3,10 +3,11 @@
 import urllib.error
 import urllib.request
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from deploy.demo.pace import Pace
 from deploy.mailserver.counters import COUNTER_TABLES
@@ -15,7 +16,9 @@ KindAt = tuple[str, str]
 """A projection and a kind of difference."""
 FindingAndState = tuple[str, str, str]
 FAMILY = "message"
-"""Whose rows are counted, and by whose batches time is told."""
+"""Whose rows are counted, and by whose batches time is told, with those of `OTHER_FAMILIES`."""
+OTHER_FAMILIES = ("rights", "right_lists")
+"""Each has a query of its own, whose batches come more rarely."""
 
 REPORTED = "reported"
 REPAIRED = "intended"
@@ -31,8 +34,9 @@ class Sight:
     """Findings counted by projection, kind and state, and the lag. Times are seconds.
 
     `findings` counts how often a finding came to a state, `standing` how many are in it now.
-    `lag` is in records, by topic. Times are since the epoch, 0 before the first: `last_batch`, and
-    `frontier`, before which all that was written has been looked at. `batch_duration` is the mean.
+    `lag` is in records, by topic. Times are since the epoch, 0 before the first: `last_batch`, of
+    the family whose last one is oldest, and `frontier`, before which all messages that were written
+    have been looked at. `batch_duration` is the mean.
     """
 
     findings: Mapping[FindingAndState, int] = field(default_factory=dict)
@@ -88,17 +92,11 @@ def rows_of(counts: Mapping[FindingAndState, int]) -> dict[FindingAndState, int]
 
 def sight_of(text: str) -> Sight:
     """From the text of a metrics endpoint; what it does not have is 0."""
-    samples = [
-        sample
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name.startswith("reconciler_")
-    ]
     findings, standing = Counter[FindingAndState](), Counter[FindingAndState]()
     lag = Counter[str]()
     single: defaultdict[str, float] = defaultdict(float)
-    breakers, delays = [], [0.0]
-    for sample in samples:
+    breakers, delays, batches = list[str](), [0.0], list[float]()
+    for sample in _samples(text):
         labels, value = sample.labels, sample.value
         match sample.name.removeprefix("reconciler_"):
             case "findings_total":
@@ -113,6 +111,8 @@ def sight_of(text: str) -> Sight:
                 single["losses"] += value
             case "capture_delay_seconds":
                 delays += [value]
+            case "last_batch_timestamp_seconds" if labels["family"] in (FAMILY, *OTHER_FAMILIES):
+                batches.append(value)
             case name if labels.get("family", FAMILY) == FAMILY:
                 single[name] = value
     return Sight(
@@ -123,10 +123,15 @@ def sight_of(text: str) -> Sight:
         capture_delay=max(delays),
         batch_duration=_mean(single, "batch_duration_seconds"),
         examined=int(single["keys_examined_total"]),
-        last_batch=single["last_batch_timestamp_seconds"],
+        last_batch=min(batches, default=0.0),
         frontier=single["frontier_timestamp_seconds"],
         losses=int(single["losses"]),
     )
+
+
+def _samples(text: str) -> Iterator[Sample]:
+    for family in text_string_to_metric_families(text):
+        yield from (each for each in family.samples if each.name.startswith("reconciler_"))
 
 
 def _mean(values: Mapping[str, float], histogram: str) -> float:

@@ -20,6 +20,7 @@ from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
+from reconcilers.words.exit_codes import ExitCode
 
 RECHECK_DELAYS = 3
 SWEPT_IN = 16
@@ -73,6 +74,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "corrections_per_minute": 1000,
             "correction_share": 1.0,
         },
+        "rights": {"truth": "eventstore"},
         "sweep": {"ranges": SWEPT_IN, "when_needed": False},
         "canary": {"usual_delay": SLOW_CAPTURE_S, "lost_after": 2 * pace.delay},
         "metrics": {"port": 0, "canary_port": 0, "sweep_port": 0},
@@ -139,10 +141,10 @@ class Stream:
         sight = self.sight()
         return sight is not None and sight.last_batch > 0 and MEMORY_HAS_BEGUN in self._text()
 
-    def command(self, *words: str) -> list[str]:
+    def command(self, *words: str, ends_with: ExitCode = ExitCode.DONE) -> list[str]:
         """Another command of `reconcile`, as a process of its own; what it says at its end.
 
-        Raises StreamDiedError where it does not end well.
+        Raises StreamDiedError where it does not end with this exit code.
         """
         done = subprocess.run(
             [sys.executable, "-m", "streaming.app", *words, "--config", str(self.config)],
@@ -154,7 +156,7 @@ class Stream:
             timeout=COMMAND_S,
             check=False,
         )
-        if done.returncode != 0:
+        if done.returncode != ends_with:
             told = (done.stderr or done.stdout).strip().splitlines()[-1:]
             raise StreamDiedError(
                 f"`reconcile {words[0]}` ended with {done.returncode}: {' '.join(told)}"

@@ -18,7 +18,7 @@ from deploy.demo.verdict import (
 )
 from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS
 from deploy.mailserver.history import counter_row
-from deploy.mailserver.ledger import HEALED, VERIFIED
+from deploy.mailserver.ledger import HEALED, MAILBOX_CONFLICT, VERIFIED
 
 STATES = (FOUND, REPAIRED, VERIFIED, "superseded", HEALED, REPORTED, "stuck", "held")
 ENDINGS = (VERIFIED, HEALED, REPORTED, NOT_FINE)
@@ -47,6 +47,10 @@ WHY = {
     "future_write_time": (
         "the wrong cell was written by a clock an hour ahead: a guarded write cannot replace it"
         " yet without overriding a user"
+    ),
+    MAILBOX_CONFLICT: (
+        "a path names a mailbox that has no row: `reconcile mailboxes` reports it, and repairs only"
+        " while all of James is stopped"
     ),
     BESIDE: (
         "an index row of a reported message, or counters that would count it: what they must be"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from cassandra.cluster import Session
 
 from deploy.demo.oddities import plant_repaired, plant_reported
+from deploy.demo.other_oddities import plant_others
 from deploy.demo.planter import Planter
 from deploy.mailserver.ledger import Ledger
 from deploy.mailserver.workload import Workload, run
@@ -49,6 +50,6 @@ class Users:
 
     def _plant(self) -> None:
         """What is reported lives apart: nobody knows what its mailbox's counters must be."""
-        for plant in (plant_reported, plant_repaired):
+        for plant in (plant_reported, plant_repaired, plant_others):
             seed = self.workload.seed
             plant(Planter(self.session, self.keyspace, self.ledger, seed, self.pause_s))

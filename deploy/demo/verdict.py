@@ -13,10 +13,13 @@ from uuid import UUID
 
 from deploy.comparison.messages import Mismatch
 from deploy.demo.sight import REPAIRED, REPORTED
-from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS
+from deploy.mailserver.attachments import REFERENCES
+from deploy.mailserver.counters import COUNTER_TABLES, CURRENT_QUOTA, MAILBOX_COUNTERS, quota_root
 from deploy.mailserver.history import MESSAGES, NO_UID, RowPlace, counter_row
 from deploy.mailserver.indexes import APPLICABLE_FLAGS, BY_PROJECTION
 from deploy.mailserver.ledger import HEALED, VERIFIED, LedgerEntry, held_rows, judge
+from deploy.mailserver.mailbox_statements import MAILBOXES, NAMESPACE
+from deploy.mailserver.rights import RIGHTS_PROJECTIONS
 from reconcilers.rows.finding import with_reason
 
 NOT_FINE = "NOT FINE"
@@ -26,7 +29,6 @@ PLANTED = "planted"
 FOUND = "found"
 
 Line = Mapping[str, Any]
-JournalPlace = tuple[Any, ...]
 """A finding of the journal, as `checkpoints.codec` writes it to JSON."""
 
 
@@ -100,16 +102,20 @@ def what_was_said(evidence: Exhibits) -> Mapping[RowPlace, frozenset[str]]:
 
 
 def place_of(line: Line) -> RowPlace:
-    """What a finding is about: a row, the flags of a mailbox, or the counters of one or of a root.
+    """What a finding is about: a row, or what a mailbox or a quota root has one of.
 
     One of a whole table names nothing.
     """
     projection = line["projection"]
     if projection == CURRENT_QUOTA.projection:
         return (projection, counter_row(str(line["quotaroot"])))
+    if projection == REFERENCES:
+        return (projection, (UUID(line["attachmentidasuuid"]), line["messageid"]))
     mailboxid = UUID(line["mailboxid"]) if line["mailboxid"] else UUID(int=0)
     if projection in {APPLICABLE_FLAGS, MAILBOX_COUNTERS.projection}:
         return (projection, (mailboxid, NO_UID))
+    if projection in (*RIGHTS_PROJECTIONS, MAILBOXES):
+        return (projection, (mailboxid, line.get("username") or line.get("name") or NO_UID))
     return (projection, (mailboxid, int(line["uid"] or NO_UID)))
 
 
@@ -117,7 +123,8 @@ def beside_reported_rows(evidence: Exhibits) -> frozenset[RowPlace]:
     """The index rows and counters of which nobody can say what they must be.
 
     That follows from the plan and the tables alone: where a message that may end as reported
-    differs, its index rows, its mailbox's counters and its user's quota are not judged.
+    differs, its index rows, its mailbox's counters and its user's quota are not judged. Nor is the
+    quota of a user one of whose mailboxes is in conflict.
     """
     differing = {each.row for each in evidence.differences if each.projection == MESSAGES}
     reported = differing & held_rows(evidence.entries)
@@ -126,6 +133,9 @@ def beside_reported_rows(evidence: Exhibits) -> frozenset[RowPlace]:
         places.add((MAILBOX_COUNTERS.projection, counter_row(mailboxid)))
         if mailboxid in evidence.roots:
             places.add((CURRENT_QUOTA.projection, counter_row(evidence.roots[mailboxid])))
+    for _, user in {each.row for each in evidence.differences if each.projection == MAILBOXES}:
+        root = quota_root(NAMESPACE, str(user))
+        places.add((CURRENT_QUOTA.projection, counter_row(root)))
     return frozenset(places)
 
 
@@ -204,8 +214,8 @@ def _nothing_shown(endings: Sequence[tuple[LedgerEntry, str]]) -> Iterator[str]:
 
 def in_words(place: RowPlace) -> str:
     """A place, as people write it."""
-    projection, (mailboxid, uid) = place
-    return f"{projection} {mailboxid}/{uid}"
+    projection, (first, second) = place
+    return f"{projection} {first}/{second}"
 
 
 # --- numbers of the summary ---------------------------------------------------------------------
@@ -223,9 +233,9 @@ def endings_by_kind(verdict: DemoVerdict) -> dict[str, Counter[str]]:
 
 def findings_by_kind(log: Sequence[Line]) -> dict[str, Counter[str]]:
     """How many findings of each projection and kind were ever in each state; `found`: of all."""
-    seen: defaultdict[str, set[tuple[str, JournalPlace, int]]] = defaultdict(set)
+    seen: defaultdict[str, set[tuple[str, RowPlace, int]]] = defaultdict(set)
     for line in log:
-        place, found_at = _slot(line), line["found_at"]
+        place, found_at = place_of(line), line["found_at"]
         kind = f"{line['projection']} {line['kind']}"
         seen[kind] |= {(FOUND, place, found_at), (line["state"], place, found_at)}
     return {
@@ -236,7 +246,7 @@ def findings_by_kind(log: Sequence[Line]) -> dict[str, Counter[str]]:
 
 def second_attempts(log: Sequence[Line]) -> int:
     """How many repairs of rows did not hold at first and were written again."""
-    return len({_slot(line) for line in _of_rows(log, REPAIRED) if line["attempts"] > 1})
+    return len({place_of(line) for line in _of_rows(log, REPAIRED) if line["attempts"] > 1})
 
 
 def repair_seconds(log: Sequence[Line]) -> list[float]:
@@ -244,10 +254,10 @@ def repair_seconds(log: Sequence[Line]) -> list[float]:
 
     Counters are left out: there is no telling when one went wrong.
     """
-    written: dict[JournalPlace, int] = {}
+    written: dict[RowPlace, int] = {}
     seconds = []
     for line in _of_rows(log, REPAIRED, VERIFIED):
-        slot = _slot(line)
+        slot = place_of(line)
         if line["state"] == REPAIRED:
             written[slot] = line["at"]
         elif slot in written and line["oldest"] is not None:
@@ -259,11 +269,6 @@ def _of_rows(log: Sequence[Line], *states: str) -> Iterator[Line]:
     for line in log:
         if line["state"] in states and line["projection"] not in COUNTER_TABLES:
             yield line
-
-
-def _slot(line: Line) -> JournalPlace:
-    """Where a finding stands in the journal: its projection, and its key as its family names it."""
-    return (line["projection"], *(line.get(part) for part in ("mailboxid", "uid", "quotaroot")))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

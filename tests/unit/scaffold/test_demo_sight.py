@@ -56,6 +56,13 @@ def test_it_is_read_from_the_metrics_that_the_stream_serves() -> None:
     assert (sight.capture_delay, sight.examined, sight.last_batch) == (0.7, 12, 1000.5)
 
 
+def test_the_last_batch_is_that_of_the_family_whose_last_one_is_oldest() -> None:
+    metrics = Metrics(CollectorRegistry())
+    for family, ended in (("message", 1000.5), ("rights", 900.5), ("mailbox_tally", 10.5)):
+        metrics.last_batch.labels(family).set(ended)
+    assert sight_of(generate_latest(metrics.registry).decode()).last_batch == 900.5
+
+
 def test_nothing_is_seen_before_the_first_batch() -> None:
     assert sight_of("") == Sight()
 

@@ -12,9 +12,10 @@ from deploy.demo.pace import Pace, pace_of
 from deploy.demo.play import days_since
 from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
 from deploy.mailserver.counters import COUNTER_TABLES
-from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS
+from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
+from deploy.mailserver.rights import USER_RIGHTS
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from streaming.settings import load
 
@@ -31,6 +32,7 @@ def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
     assert (settings.cassandra.port, settings.stream.delay, settings.stream.window) == (9999, 5, 1)
     assert settings.stream.checkpoint_dir == str(tmp_path / "checkpoint")
     assert settings.repair.suspect_share == 1.0
+    assert settings.rights.truth == "eventstore"
     assert set(settings.repair.projections) == {each.name for each in MESSAGE_PROJECTIONS}
 
 
@@ -80,6 +82,7 @@ def test_the_workload_has_a_hundred_faults_and_all_kinds_in_every_table() -> Non
             MESSAGES: set(MESSAGE_FAULTS),
             **{name: set(INDEX_FAULTS) for name in INDEX_PROJECTIONS},
             **{name: set(COUNTER_FAULTS) for name in COUNTER_TABLES},
+            USER_RIGHTS: {FaultKind.NOT_SENT, FaultKind.APPLIED_BUT_TIMED_OUT},
         }
     assert workload_of(800, 1).fault_plans() == workload_of(800, 1).fault_plans()
 
