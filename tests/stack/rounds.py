@@ -36,11 +36,12 @@ from reconcilers.words.key import named
 from reconcilers.words.model import KeyValue, Micros, Row, Slot, Wake
 from streaming.settings import CassandraSettings, load
 from streaming.steps.confirm import Confirmer
+from streaming.steps.contents import ContentReads, Contents
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look
 from streaming.steps.outcome import Outcome
 from streaming.steps.ports import MessageTables
-from streaming.tables import Tables, open_session, schema_of
+from streaming.tables import ContentTables, Tables, open_session, schema_of
 from tests.builders.permits import permit
 from tests.endpoints import Endpoints
 from tests.sessions import create_keyspace
@@ -125,6 +126,7 @@ class Ground:
     tables: Tables
     lineage: Lineage
     journal: CassandraJournal
+    contents: ContentReads
 
     @property
     def projection(self) -> Projection:
@@ -137,10 +139,12 @@ def ground(
 ) -> Iterator[Ground]:
     """Made for one module of tests, dropped after it."""
     keyspace, own = (f"{name}_{uuid.uuid4().hex[:8]}" for name in ("rounds", "reconciler"))
+    names = (*family.wakes_on, *family.truth.owners)
     tables = [
         statement
         for statement in james.schema_statements(keyspace)
-        if any(f"{keyspace}.{name} (" in statement for name in family.wakes_on)
+        if any(f"{keyspace}.{name} (" in statement for name in names)
+        or statement.startswith("CREATE TYPE")
     ]
     product: Session | None = None
     try:
@@ -173,6 +177,7 @@ def _on(
         Tables(product, settings, family),
         lineage,
         CassandraJournal(store),
+        ContentTables(product, settings, family.truth),
     )
 
 
@@ -190,6 +195,8 @@ class Rounds:
     due: list[Wake] = field(default_factory=list)
     admission: Admission = field(default_factory=Admission)
     publish: Callable[[list[Wake]], None] | None = None
+    contents: ContentReads | None = None
+    """What is asked for content; None: nobody."""
     done: list[Outcome] = field(default_factory=list)
     failures: list[ReconcilerError] = field(default_factory=list)
     _ended: int = 0
@@ -237,6 +244,7 @@ class Rounds:
             tables,
             lineage,
             DELAY,
+            Contents(ground.family, tables, self.contents, DELAY) if self.contents else None,
         )
         return Examiner(
             ground.projection,

@@ -1,0 +1,292 @@
+"""A message changes at an exact point of a repair of its references, on a real Cassandra.
+
+Every difference, every act of a user, at every point of a look, a confirmation and a write, by
+clocks 300 ms ahead of and behind ours. Nothing that a living message refers to is removed, what
+James writes meanwhile stands, and later rounds make all references those of the lists. All cases
+are played side by side, each with messages of its own, and with an attachment that two share.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from cassandra.cluster import Session
+
+from checkpoints.clock import now_micros
+from deploy.mailserver.mail import Clock
+from reconcilers.declared.attachments import id_as_uuid
+from reconcilers.declared.families.attachment_reference import ATTACHMENT_REFERENCE
+from reconcilers.words.model import KeyValue, Kind, Slot, Wake
+from streaming.steps.contents import ContentReads
+from tests.endpoints import Endpoints
+from tests.stack.rounds import (
+    SECOND,
+    Ground,
+    Point,
+    Rounds,
+    Stopping,
+    ground,
+    let_a_delay_pass,
+)
+
+pytestmark = pytest.mark.stack
+
+LONG_AGO = 60 * SECOND
+MOST_ROUNDS = 8
+CLOCKS_MS = (0, 300, -300)
+MISSING, UNNAMED, GONE = "reference missing", "not named by its list", "message gone"
+COPY, EXPUNGE, APPEND, AGAIN = "copy", "expunge", "append late", "append again"
+ACTS = {MISSING: (COPY, EXPUNGE, AGAIN), UNNAMED: (COPY, EXPUNGE, AGAIN), GONE: (APPEND, AGAIN)}
+"""What users do; a message that is gone may be one whose append has not ended."""
+BEFORE_CONTENT = "before content is read"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference, an act, and the point at which it is done."""
+
+    fault: str
+    act: str
+    point: str
+    clock_ms: int
+
+
+CASES = [
+    Case(fault, act, point, clock_ms)
+    for fault, acts in ACTS.items()
+    for act in acts
+    for point in (*Point, BEFORE_CONTENT)
+    for clock_ms in CLOCKS_MS
+]
+
+
+@dataclass
+class Mail:
+    """James's tables, as it writes them; the stream hears of each statement."""
+
+    session: Session
+    keyspace: str
+    rounds: Rounds
+
+    def refer(self, name: str, message: UUID, at: int) -> None:
+        self._run(
+            "INSERT INTO $mail.attachmentmessageid (attachmentidasuuid, messageid, attachmentid)"
+            f" VALUES (%s, %s, %s) USING TIMESTAMP {at}",
+            *(id_as_uuid(name), str(message), name),
+        )
+        self.rounds.due.append(Wake(self.slot(name, message).key, message))
+
+    def forget(self, name: str, message: UUID, at: int) -> None:
+        self._run(
+            f"DELETE FROM $mail.attachmentmessageid USING TIMESTAMP {at}"
+            " WHERE attachmentidasuuid = %s AND messageid = %s",
+            *self.slot(name, message).key,
+        )
+        self.rounds.due.append(Wake(self.slot(name, message).key, message))
+
+    def fill(self, message: UUID, names: Sequence[str], at: int) -> None:
+        """Content and list, in one statement."""
+        listed = ", ".join(f"{{id: '{each}', isinline: false}}" for each in names)
+        self._run(
+            f"UPDATE $mail.messagev3 USING TIMESTAMP {at} SET fullcontentoctets = 9,"
+            f" attachments = [{listed}] + attachments WHERE messageid = %s",
+            message,
+        )
+        self._list_changed(message)
+
+    def empty(self, message: UUID, at: int) -> None:
+        self._run(f"DELETE FROM $mail.messagev3 USING TIMESTAMP {at} WHERE messageid = %s", message)
+        self._list_changed(message)
+
+    def place(self, message: UUID, uid: int) -> None:
+        self._run(
+            "INSERT INTO $mail.imapuidtable (messageid, mailboxid, uid, modseq)"
+            " VALUES (%s, %s, %s, 1) IF NOT EXISTS",
+            *(message, message, uid),
+        )
+
+    def displace(self, message: UUID) -> None:
+        self._run("DELETE FROM $mail.imapuidtable WHERE messageid = %s", message)
+
+    def references(self, name: str) -> set[UUID]:
+        """The messages to which an attachment refers."""
+        rows: Any = self._run(
+            "SELECT messageid FROM $mail.attachmentmessageid WHERE attachmentidasuuid = %s",
+            id_as_uuid(name),
+        )
+        return {UUID(row.messageid) for row in rows}
+
+    @staticmethod
+    def slot(name: str, message: UUID) -> Slot:
+        return Slot(id_as_uuid(name), str(message))
+
+    def _list_changed(self, message: UUID) -> None:
+        self.rounds.due.append(Wake((None, str(message)), message, from_truth=True))
+
+    def _run(self, cql: str, *values: object) -> Any:
+        return self.session.execute(cql.replace("$mail", self.keyspace), values)
+
+
+@dataclass
+class Asking:
+    """The real content, asked after a stop."""
+
+    reads: ContentReads
+    stop: Callable[[str], None]
+
+    def having_content(self, sources: Sequence[KeyValue]) -> Any:
+        self.stop(BEFORE_CONTENT)
+        return self.reads.having_content(sources)
+
+    def having_owner(self, sources: Sequence[KeyValue]) -> Any:
+        return self.reads.having_owner(sources)
+
+    def having_user(self, things: Sequence[KeyValue]) -> Any:
+        return self.reads.having_user(things)
+
+
+@dataclass
+class Played:
+    """One case on its way: its message, another that shares the attachment, a third that may come.
+
+    ``wanted`` are the messages that name the attachment now.
+    """
+
+    case: Case
+    mail: Mail
+    rounds: Rounds
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+    message: UUID = field(default_factory=uuid.uuid1)
+    other: UUID = field(default_factory=uuid.uuid1)
+    third: UUID = field(default_factory=uuid.uuid1)
+    wanted: set[UUID] = field(default_factory=set)
+    done: bool = False
+    lost: list[str] = field(default_factory=list)
+
+    def plant(self) -> None:
+        """The difference, a minute old, and the other message, which is right."""
+        then, name = now_micros() - LONG_AGO, self.name
+        self._append(self.other, then)
+        if self.case.fault is not MISSING:
+            self.mail.refer(name, self.message, then)
+        if self.case.fault is not GONE:
+            named = name if self.case.fault is MISSING else f"another than {name}"
+            self.mail.fill(self.message, [named], then)
+            self.mail.place(self.message, 1)
+        if self.case.fault is MISSING:
+            self.wanted.add(self.message)
+
+    def _append(self, message: UUID, at: int) -> None:
+        self.mail.refer(self.name, message, at)
+        self.mail.fill(message, [self.name], at)
+        self.mail.place(message, 1)
+        self.wanted.add(message)
+
+    def stop(self, point: str) -> None:
+        """Let the user in, once, at the point of the case; whatever is wanted is there."""
+        if point != self.case.point or self.done:
+            return
+        self.done, at = True, Clock(self.case.clock_ms).now_us()
+        match self.case.act:
+            case "copy":
+                self.mail.place(self.message, 2)
+            case "expunge":
+                self.wanted.discard(self.message)
+                self.mail.displace(self.message)
+                self.mail.forget(self.name, self.message, at)
+                self.mail.empty(self.message, at)
+            case "append late":
+                self._append_rest(at)
+            case "append again":
+                self._append(self.third, at)
+
+    def _append_rest(self, at: int) -> None:
+        """Content and place of a message whose reference was written before."""
+        self.mail.fill(self.message, [self.name], at)
+        self.mail.place(self.message, 1)
+        self.wanted.add(self.message)
+
+    def round(self) -> bool:
+        """A round; whether there was anything to do. What others need must still be there."""
+        busy = bool(self.rounds.due)
+        if busy:
+            self.rounds.round()
+        there = self.mail.references(self.name)
+        kept = self.wanted - {self.message}
+        if not kept <= there:
+            self.lost.append(f"lost {kept - there}")
+        return busy
+
+
+@pytest.fixture(scope="module")
+def here(
+    stack: Endpoints, cassandra: Session, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ground]:
+    folder = tmp_path_factory.mktemp("attachments")
+    with ground(stack, cassandra, folder, ATTACHMENT_REFERENCE) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def played(here: Ground) -> dict[Case, Played]:
+    """All cases, from the planted difference to rest."""
+    plays = {}
+    for case in CASES:
+        rounds = Rounds(here)
+        plays[case] = play = Played(case, Mail(here.session, here.keyspace, rounds), rounds)
+        play.plant()
+    for case, play in plays.items():
+        if case.fault is not MISSING:  # a removal takes two looks; the second one is raced
+            play.rounds.contents = here.contents
+            play.round()
+    let_a_delay_pass()
+    for play in plays.values():
+        play.rounds.tables = Stopping(here.tables, play.stop)
+        play.rounds.contents = Asking(here.contents, play.stop)
+        play.round()
+        for point in (*Point, BEFORE_CONTENT):  # one that was not reached comes after it
+            play.stop(point)
+    busy = list(plays.values())
+    for _ in range(MOST_ROUNDS):
+        let_a_delay_pass()
+        busy = [play for play in busy if play.round()]
+    return plays
+
+
+@pytest.fixture(params=ACTS)
+def plays(request: pytest.FixtureRequest, played: dict[Case, Played]) -> dict[Case, Played]:
+    """Those of one difference."""
+    return {case: play for case, play in played.items() if case.fault == request.param}
+
+
+def test_no_reference_of_another_message_is_ever_removed(plays: dict[Case, Played]) -> None:
+    assert {case: play.lost for case, play in plays.items() if play.lost} == {}
+
+
+def test_later_rounds_make_all_references_those_of_the_lists(plays: dict[Case, Played]) -> None:
+    found = {case: play.mail.references(play.name) for case, play in plays.items()}
+    assert found == {case: play.wanted for case, play in plays.items()}
+    for case, play in plays.items():
+        assert play.rounds.due == [], case
+        found_here = play.rounds.findings([Mail.slot(play.name, play.message)])
+        reported = {each.kind for each in found_here.values()}  # until the finding's own next look
+        assert reported <= ({Kind.ABSENT_WITHOUT_DELETE} if case.act == APPEND else set()), case
+        assert play.rounds.failures == [], case
+
+
+def test_repairs_were_raced(plays: dict[Case, Played]) -> None:
+    sent = {case: len(play.rounds.repairs()) for case, play in plays.items()}
+    raced = [case for case in sent if case.point in (Point.JOURNALLED, Point.REPAIRED)]
+    assert raced
+    assert all(sent[case] for case in raced)
+
+
+def test_what_is_wanted_and_was_removed_by_a_late_append_came_back(
+    played: dict[Case, Played],
+) -> None:
+    late = [play for case, play in played.items() if case.act == APPEND]
+    assert all(play.message in play.mail.references(play.name) for play in late)
+    assert any(len(play.rounds.repairs()) > 1 for play in late)
