@@ -116,6 +116,7 @@ MESSAGE_LISTS = TruthTable(
         gives=("attachmentid", "id", "message_id", WRITTEN_WITH_LIST),
         rows=of_list,
         as_json=frozenset({"attachments"}),
+        listed_in=("attachments",),
     ),
     older=("messagev2",),
     contents=("messagev2", "messagev3"),

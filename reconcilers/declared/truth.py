@@ -34,6 +34,8 @@ class Derivation:
     time. ``gives`` are the columns of a truth row beside the slot's. ``rows`` is pure. A truth
     row's write times are those of what it was derived from. ``shared``: the partition key is a text
     that names other things, too; a source is named by its text, and other partitions are left out.
+    ``listed_in`` are the columns that truth rows come from: an insert or update that sets none of
+    them leaves the rows as they were, and wakes no key. Empty: every event wakes its source.
     """
 
     key: tuple[str, ...]
@@ -42,6 +44,7 @@ class Derivation:
     rows: Callable[[KeyValue, Sequence[Row]], Derived]
     shared: bool = False
     as_json: frozenset[str] = frozenset()
+    listed_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,11 @@ class TruthTable:
     def as_json(self) -> frozenset[str]:
         """The columns that are read as JSON."""
         return frozenset() if self.derive is None else self.derive.as_json
+
+    @property
+    def listed_in(self) -> tuple[str, ...]:
+        """The columns that derived rows come from, if other statements change no row."""
+        return () if self.derive is None else self.derive.listed_in
 
     @property
     def owners(self) -> tuple[str, ...]:

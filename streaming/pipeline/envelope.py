@@ -2,8 +2,9 @@
 
 An event is never believed as state: it only names a key that may have changed. Each record gives
 the ids that it names, its write time, and whether it has the shape of a delete. A record that
-cannot be decoded gets a reason, and becomes a dead letter. Events of other tables are left out. The
-shapes are those of Debezium's Cassandra connector, as captured (docs/stream.md, "Events").
+cannot be decoded gets a reason, and becomes a dead letter. Events of other tables are left out, and
+those that change no row of a derived truth. The shapes are those of Debezium's Cassandra connector,
+as captured (docs/stream.md, "Events").
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def value_schema(family: Family) -> str:
     """Spark's schema of a record's value: of an event, or of a key that was published again."""
     source, identity = family.truth.source, family.listing.identity
     told = {} if family.is_source_in_key else {str(identity): f"STRUCT<value: {_sql(source.type)}>"}
+    told |= dict.fromkeys(family.truth.listed_in, "STRING")
     after = {**told, "_range_start": _BOUND, "_range_end": _BOUND}
     wake = {each.name: _sql(each.type) for each in family.named}
     wake |= {name: _sql(kind) for name, kind in PUBLISHED.items()}
@@ -99,10 +101,11 @@ def decoder(
     )
     heard, keys = echo(canary_keyspace), _keys(events)
     wanted = is_wanted(family, keyspace) & ~events.of_another_thing()
+    told_or_bad = F.col("reason").isNotNull() | ~events.changes_no_row()
 
     def decode(records: DataFrame) -> DataFrame:
         parts = records.where(told).select(*parsed).withColumn("echo", heard).where(wanted)
-        return parts.withColumn("reason", reason).select(*keys)
+        return parts.withColumn("reason", reason).where(told_or_bad).select(*keys)
 
     return decode
 

@@ -73,6 +73,20 @@ class EventColumns:
         named = F.coalesce(F.col("k")[truth.source.name].rlike(pattern), F.lit(True))
         return F.coalesce(self.is_truth & ~named, F.lit(False))
 
+    def changes_no_row(self) -> Column:
+        """Whether it is an insert or update that sets none of the columns truth rows come from.
+
+        Whether a column is set is known; what its list or set became is not.
+        """
+        columns = self.family.truth.listed_in
+        if not columns:
+            return F.lit(False)
+        value = F.col("v")
+        unset = self.is_truth & value.op.isin("i", "u") & value.after.isNotNull()
+        for each in columns:
+            unset &= value.after[each].isNull()
+        return F.coalesce(unset, F.lit(False))
+
     def partition(self) -> Column:
         """The partition key, which every event has."""
         source = self.family.truth.source.name

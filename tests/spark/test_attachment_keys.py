@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,8 +12,14 @@ from pyspark.sql import SparkSession
 from reconcilers.declared.family import Family
 from reconcilers.words.model import Wake, look_again
 from tests.builders.attachments import ATTACHMENTS, MESSAGE, REFERENCES, place, reference_place
-from tests.spark.records import event, published, settled, wakes
+from tests.spark.records import event, keys, published, settled, wakes
 
+LISTED = {
+    "attachments": {"value": [{"id": "a"}], "deletion_ts": None, "set": True},
+    "fullcontentoctets": {"value": 100, "deletion_ts": None, "set": True},
+}
+"""What an append sets, as the agent publishes it."""
+GONE: dict[str, Any] = dict.fromkeys(LISTED)
 PLACE, OF_TEXT = place(), reference_place()
 AT = 5_000_000
 
@@ -26,9 +34,46 @@ def test_a_list_in_either_table_names_its_message_alone(
 ) -> None:
     bare = Wake(key, MESSAGE, AT, from_truth=True)
     for table in ("messagev2", "messagev3"):
-        added, gone = (event(table, op, {"messageid": str(MESSAGE)}) for op in "ud")
+        name = {"messageid": str(MESSAGE)}
+        added, gone = event(table, "u", name, LISTED), event(table, "d", name, GONE)
         deleted = replace(bare, deleted_from=table, deleted_at=AT)
         assert set(wakes(spark, family, added, gone)) == {bare, deleted}
+
+
+BOTH = pytest.mark.parametrize("family", [REFERENCES, ATTACHMENTS], ids=["references", "rows"])
+
+
+@BOTH
+def test_an_append_without_attachments_wakes_nothing(spark: SparkSession, family: Family) -> None:
+    plain = {**LISTED, "attachments": None}
+    key = {"messageid": str(MESSAGE)}
+    appended = [event(table, op, key, plain) for table in ("messagev2", "messagev3") for op in "iu"]
+    assert keys(spark, family, *appended).collect() == []
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "told",
+    [{"value": None, "deletion_ts": 5_000_000, "set": True}, {"value": [], "set": True}],
+    ids=["deleted", "without a value"],
+)
+def test_a_list_that_is_set_to_whatever_wakes_its_message(
+    spark: SparkSession, family: Family, told: dict[str, Any]
+) -> None:
+    changed = event("messagev3", "u", {"messageid": str(MESSAGE)}, {"attachments": told})
+    assert [each.source for each in wakes(spark, family, changed)] == [MESSAGE]
+
+
+@BOTH
+def test_an_event_without_cells_wakes_its_message_and_a_bad_one_is_kept(
+    spark: SparkSession, family: Family
+) -> None:
+    topic, number, offset, name, text = event("messagev3", "u", {"messageid": str(MESSAGE)})
+    value = {**json.loads(text), "after": None}
+    bare = (topic, number, offset, name, json.dumps(value).encode())
+    assert [each.source for each in wakes(spark, family, bare)] == [MESSAGE]
+    (bad,) = settled(spark, family, event("messagev3", "u", {}, GONE)).bad
+    assert bad["reason"] == "missing key"
 
 
 def test_a_reference_names_its_message_in_its_key(spark: SparkSession) -> None:

@@ -4,10 +4,12 @@ Messages are written as James writes them: rows and references, then content wit
 place in a mailbox.
 """
 
+import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from tests.stack.attached import (
     told_of_row,
 )
 from tests.stack.conftest import Scenes
-from tests.stack.scenes import Scene
+from tests.stack.scenes import Place, Scene, cells, events_of
 from tests.stack.streams import until
 
 pytestmark = pytest.mark.stack
@@ -185,3 +187,75 @@ def examined(scene: Scene) -> None:
     message.write_content(name)
     message.exist()
     message.await_told(name, "verified")
+
+
+# --- what a person does ---------------------------------------------------------------------------
+
+
+def test_a_reference_is_explained_held_by_a_pause_and_added_after_it(scene: Scene) -> None:
+    message, name = Attached(scene), a_name()
+    scene.succeed("pause", "attachment_references", "--reason", "a look at it")
+    try:
+        message.write_row(name)
+        message.write_content(name)
+        message.exist()
+        until("it is held", lambda: message.told(name, state="held"))
+        told = scene.succeed("explain", message.key(name)).stdout
+        row = scene.succeed("explain", str(id_as_uuid(name))).stdout
+    finally:
+        scene.succeed("resume", "--pause", "attachment_references", "--reason", "seen")
+    assert f"attachment {id_as_uuid(name)} message {message.id}" in told
+    assert f"place in a mailbox of message {message.id}: there" in told
+    assert "is missing; the truth holds" in told
+    assert "but it is held now: repairs of attachment_references are paused by" in told
+    assert f"attachment {id_as_uuid(name)}  (" in row
+    assert "attachments: RIGHT" in row
+    message.await_referred(name)
+
+
+def test_a_pilot_of_a_mailbox_leaves_attachments_alone(scene: Scene) -> None:
+    message, name = Attached(scene), a_name()
+    scene.succeed("pilot", "--mailbox", str(Place().mailboxid), "--reason", "a test")
+    try:
+        message.write_row(name)
+        message.write_content(name)
+        message.exist()
+        until("it is held", lambda: message.told(name, state="held"))
+        assert not message.is_referred(name)
+    finally:
+        scene.succeed("pilot", "--end", "--reason", "seen")
+    message.await_referred(name)
+
+
+def test_doctor_knows_that_both_tables_are_written(scene: Scene, references: References) -> None:
+    told = scene.command("doctor").stdout
+    for table in TABLES:
+        assert f"ok       {table} is written by this James" in told
+        assert f"{table} follows" in told
+
+
+def test_events_show_whether_a_list_was_set(scene: Scene) -> None:
+    """What lets the events of appends without attachments be left out, as the agent sends them."""
+    plain, listed, cleared = (Attached(scene) for _ in range(3))
+    plain.write_content()
+    listed.write_content(a_name())
+    scene.execute("UPDATE $content SET attachments = null WHERE messageid = %s", cleared.id)
+
+    def told(message: Attached) -> list[Any]:
+        events = events_of(scene.stack, scene.keyspace, "messagev3")
+        values = [json.loads(each.value) for each in events if str(message.id).encode() in each.key]
+        return [(each["op"], each["after"]["attachments"]) for each in values]
+
+    for message in (plain, listed, cleared):
+        until(f"{message.id} was captured", partial(told, message))
+    assert {str(each) for each in told(plain)} == {"('u', None)"}
+    assert all(op == "u" and value is not None for op, value in told(listed) + told(cleared))
+
+
+def test_messages_are_repaired_as_before(scene: Scene, references: References) -> None:
+    place = Place()
+    scene.write_truth(place, cells())
+    until("its row is there", partial(scene.agrees, place))
+    for family in ("attachment", "attachment_reference"):
+        assert scene.metric("reconciler_keys_examined_total", family=family) > 0
+        assert scene.metric("reconciler_query_restarts_total", family=family) == 0
