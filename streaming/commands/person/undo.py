@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from checkpoints.cassandra import CassandraPauses, CassandraRounds
+from checkpoints.cassandra import CassandraLineage, CassandraPauses, CassandraRounds
 from checkpoints.clock import now_micros
 from checkpoints.journal import Journal
+from checkpoints.no_lineage import NoLineage
 from reconcilers.declared.family import Family, Projection, bind
 from reconcilers.declared.tally import Tally
 from reconcilers.declared.writes import AddToCounter, Write
@@ -163,7 +164,8 @@ def undo_desk(settings: Settings, own: OwnStores, orders: Orders) -> UndoDesk:
     by_family: dict[str, tuple[Family, UndoOf]] = {}
     for family in (bind(each, schema) for each in settings.families() if each.projections):
         tables = Tables(session, cassandra, family)
-        undoing = RowUndo(family, tables, own.journal, own.lineage, stopped.why, now_micros)
+        lineage = CassandraLineage(own.store, family) if family.remembered else NoLineage()
+        undoing = RowUndo(family, tables, own.journal, lineage, stopped.why, now_micros)
         by_family[family.name] = family, undoing
     for family in kept_tallies(settings, schema):
         by_family[family.name] = family, _of_counters(settings, own, family, stopped)
