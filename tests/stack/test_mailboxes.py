@@ -14,6 +14,7 @@ import pytest
 from cassandra.cluster import Session
 
 from reconcilers.words.exit_codes import ExitCode
+from streaming.tables import canary_schema
 from tests.endpoints import Endpoints
 from tests.stack.boxes import Boxes
 from tests.stack.sabotage import sabotage
@@ -132,7 +133,6 @@ def canaries(config: Path) -> Iterator[None]:
             process.terminate()
 
 
-@pytest.mark.long(part="commands")
 def test_users_who_write_and_silent_agents_refuse_a_fix(
     stack: Endpoints, cassandra: Session, fresh_keyspace: str, tmp_path: Path
 ) -> None:
@@ -141,9 +141,11 @@ def test_users_who_write_and_silent_agents_refuse_a_fix(
     boxes.path("after", "a")
     own = f"reconciler_{uuid.uuid4().hex[:8]}"
     changes: Changes = {"mailboxes": {"right": "path"}, "stream": {"delay": 1, "window": 1}}
-    unheard = changes | {"canary": {"keyspace": f"{own}_canary"}}
+    unheard = changes | {"canary": {"keyspace": f"{own}_unheard"}}
+    heard = changes | {"canary": {"keyspace": f"{own}_canary"}}  # the shared one is another's
+    canary_schema.create(cassandra, f"{own}_canary")
     nobody = write_settings(tmp_path / "nobody.toml", stack, fresh_keyspace, own, unheard)
-    config = write_settings(tmp_path / "reconcile.toml", stack, fresh_keyspace, own, changes)
+    config = write_settings(tmp_path / "reconcile.toml", stack, fresh_keyspace, own, heard)
 
     silent = run(nobody, *OFFLINE)
     assert silent.returncode == ExitCode.REFUSED
@@ -164,4 +166,5 @@ def test_users_who_write_and_silent_agents_refuse_a_fix(
         assert boxes.tables()[0] == {boxes.ids["a"]: "before"}
         until("a minute has passed", fixed)
     assert boxes.tables()[0] == {boxes.ids["a"]: "after"}
-    cassandra.execute(f"DROP KEYSPACE IF EXISTS {own}")
+    for each in (own, f"{own}_canary"):
+        cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")
