@@ -1,12 +1,20 @@
 """The stream reports conflicts of mailbox objects after the delay, and writes neither table."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from checkpoints.clock import now_micros
 from reconcilers.declared.families.mailbox import MAILBOX
+from reconcilers.declared.unheard import SETTLED, TableHeard
 from reconcilers.words.exit_codes import ExitCode
+from reconcilers.words.model import SECOND
+from streaming.monitoring.unheard import UnheardTables
+from streaming.settings import load
+from streaming.tables import logged_in
+from streaming.topics import Watcher
 from tests.stack.boxes import NAMESPACE, USER, Boxes, Tables
 from tests.stack.conftest import Scenes
 from tests.stack.scenes import Scene
@@ -140,3 +148,24 @@ def test_each_ends_by_itself_once_both_sides_agree(
     until("all have ended", lambda: open_now(scene) == {})
     assert boxes.tables() == after
     assert scene.metric("reconciler_repairs_total") == 0
+
+
+def test_events_of_the_table_with_a_user_defined_type_are_received(
+    scene: Scene, boxes: Boxes
+) -> None:
+    """Rows of the first minute after capture was turned on are not compared."""
+    settings = load(scene.stream.config)
+    boxes.path("heard", "e")
+
+    def heard() -> list[TableHeard]:
+        boxes.mailbox("e", "heard")
+        later = now_micros() + SETTLED + SECOND
+        with logged_in(settings.cassandra) as cluster, closing(Watcher(settings.kafka)) as watcher:
+            writes, topic = cluster.recent_writes(scene.keyspace), settings.kafka.topic_prefix
+            tables = UnheardTables(writes, watcher, scene.keyspace, topic)
+            found = tables.compared([MAILBOX], cluster.schema(scene.keyspace), later)
+            return [each for each in found if not each.unheard]
+
+    (found,) = until("its events have come", heard)
+    assert found.table == "mailbox"
+    assert found.compared > 0
