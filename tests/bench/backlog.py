@@ -87,6 +87,8 @@ EVERYTHING: dict[str, dict[str, Any]] = {
         "max_quota_lag": 2,
     },
 }
+"""The settings with which all systems of messages are kept."""
+ALL_FAMILIES: dict[str, dict[str, Any]] = {**EVERYTHING, "rights": {"truth": "eventstore"}}
 """The settings with which all systems are kept."""
 
 

@@ -1,6 +1,7 @@
 """`reconcile` with a trace beside it: Spark's progress and what each batch examined, as JSON lines.
 
-The product knows nothing of it: two of its methods are wrapped here before it starts.
+The product knows nothing of it: three of its methods are wrapped here before it starts. Only the
+stream of messages is traced; those of other families run beside it.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from reconcilers.declared.families.message import MESSAGE
 from streaming.app import main
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.query import FamilyQuery
@@ -82,17 +84,23 @@ def _trace() -> None:
     this: dict[str, Any] = {}
 
     def batch(self: FamilyQuery, closed: DataFrame, _batch_id: int) -> None:
+        if self.name != MESSAGE.name:
+            run(self, closed, _batch_id)
+            return
         this.update(number=_batch_id, examined=0, suspects=0)
         run(self, closed, _batch_id)
         _write(ended_at=time.time(), **this)
 
     def ended(self: Batches, look: BatchLook, piece: Slice) -> None:
         end(self, look, piece)
-        this["examined"] += look.examined
-        this["suspects"] += len(look.suspects)
+        if self.record.family == MESSAGE.name:
+            this["examined"] += look.examined
+            this["suspects"] += len(look.suspects)
 
     def shown(self: QuerySupervisor, told: dict[str, Any]) -> None:
         show(self, told)
+        if self.query.name != MESSAGE.name:
+            return
         _write(
             number=told["batchId"],
             events=sum(source["numInputRows"] for source in told["sources"]),
