@@ -88,7 +88,12 @@ EVERYTHING: dict[str, dict[str, Any]] = {
     },
 }
 """The settings with which all systems of messages are kept."""
-ALL_FAMILIES: dict[str, dict[str, Any]] = {**EVERYTHING, "rights": {"truth": "eventstore"}}
+ALL_FAMILIES: dict[str, dict[str, Any]] = {
+    **EVERYTHING,
+    "rights": {"truth": "eventstore"},
+    "attachments": {"tables": ["attachmentv2", "attachmentmessageid"]},
+    "mailboxes": {"watch": True},
+}
 """The settings with which all systems are kept."""
 
 
