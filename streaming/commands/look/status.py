@@ -191,17 +191,22 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
             if watcher is not None:
                 topics = (settings.kafka.topic_prefix, names.suspects_topic)
                 lag = tuple(lags(watcher, topics, nested(newest.settled) if newest else {}))
-            yield stream_status(mode, newest, holder, lag)
+            yield stream_status(mode, family, newest, holder, lag)
 
 
 def stream_status(
-    mode: Mode, newest: Bookmark | None, holder: Holder | None, lag: tuple[PartitionLag, ...]
+    mode: Mode,
+    family: Family,
+    newest: Bookmark | None,
+    holder: Holder | None,
+    lag: tuple[PartitionLag, ...],
 ) -> StreamStatus:
-    """The status of one mode."""
+    """The status of one mode of a family."""
     heard = {} if newest is None else newest_of(newest.heard)
     waiting = [each.records for each in lag if each.records is not None]
     return StreamStatus(
         name=mode.value,
+        family=family.name,
         last_settled=iso_or_none(newest.recorded_at) if newest else None,
         lag=lag,
         records=sum(waiting) if waiting else None,

@@ -29,6 +29,7 @@ class StreamStatus:
     """
 
     name: str
+    family: str
     last_settled: str | None
     lag: tuple[PartitionLag, ...]
     records: int | None
@@ -157,7 +158,8 @@ def _held_back_text(found: Status) -> Iterator[str]:
 
 def _stream_text(stream: StreamStatus) -> Iterator[str]:
     who = f", run by {stream.holder.host}" if stream.holder else ""
-    yield f"{stream.name} stream: last settled {stream.last_settled or 'never yet'}{who}"
+    of = "" if stream.family == MESSAGE.name else f" of {stream.family}"
+    yield f"{stream.name} stream{of}: last settled {stream.last_settled or 'never yet'}{who}"
     if stream.records is not None:
         age = f", the oldest is {stream.seconds:.0f} s old" if stream.seconds else ""
         yield f"  {stream.records} records are not settled yet{age}"

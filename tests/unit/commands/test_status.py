@@ -47,6 +47,7 @@ from tests.fakes.checkpoints.sweeps import MemorySweeps
 CALM = Status("apache_james", 45.0, 5.0, REACHABLE, (), (), 0, 0, {}, None)
 STREAM = StreamStatus(
     name="repair",
+    family="message",
     last_settled="2026-11-21T10:00:00+00:00",
     lag=(
         PartitionLag("t", 0, end=10, read=7, oldest=1_795_255_140_000_000),
@@ -154,6 +155,9 @@ def test_a_stream_tells_its_lag_and_who_runs_it() -> None:
     assert "t/0: 3 of 10" in told
     assert "t/1" not in told
     assert "t/2: nothing settled yet, ends at 4" in told
+    assert "repair stream of rights: last settled" in text(
+        streams=(replace(STREAM, family="rights"),)
+    )
 
 
 def test_losses_that_no_sweep_has_made_good_are_told_the_newest_first() -> None:
@@ -225,13 +229,15 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
 
 def test_ten_million_records_are_as_late_as_the_oldest_of_them() -> None:
     written = now_micros() - 3_600_000_000
-    found = stream_status(Mode.REPAIR, None, None, (PartitionLag("t", 0, 10_000_000, 0, written),))
+    found = stream_status(
+        Mode.REPAIR, FAMILY, None, None, (PartitionLag("t", 0, 10_000_000, 0, written),)
+    )
     assert found.records == 10_000_000
     assert found.seconds == pytest.approx(3_600, abs=60)
 
 
 def test_without_a_broker_no_lag_is_told() -> None:
-    found = stream_status(Mode.REPAIR, None, None, ())
+    found = stream_status(Mode.REPAIR, FAMILY, None, None, ())
     assert (found.records, found.seconds) == (None, None)
     assert "settled yet" not in text(streams=(found,))
 
@@ -240,7 +246,7 @@ def test_of_each_node_the_newest_canary_that_came_in_all_partitions_is_shown() -
     second = 1_000_000
     lanes = {("n1", "james", 0): reached(90 * second), ("n1", "james", 1): reached(60 * second)}
     newest = Bookmark("stream", {}, recorded_at=100 * second, heard=lanes)
-    found = stream_status(Mode.REPAIR, newest, None, ())
+    found = stream_status(Mode.REPAIR, FAMILY, newest, None, ())
     assert found.canaries == {"n1": "1970-01-01T00:01:00+00:00"}
     assert "node n1: canaries up to 1970-01-01T00:01:00+00:00 were received" in text(
         streams=(found,)
