@@ -21,6 +21,7 @@ from types import FrameType
 
 from deploy import wake_tables
 from deploy.demo.pace import pace_of
+from deploy.demo.planter import OLDER_ATTACHMENTS
 from deploy.demo.play import Play, TooSlowError
 from deploy.demo.show import Screen, screen_for
 from deploy.demo.stream import StreamDiedError
@@ -28,6 +29,7 @@ from deploy.demo.summary import summary
 from deploy.demo.verdict import judged
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.errors import EmbeddedError
+from deploy.mailserver.attachments import REFERENCES
 from deploy.mailserver.faults import FaultKind
 from deploy.mailserver.rights import USER_RIGHTS
 from deploy.mailserver.statements import SERVER_TROUBLE
@@ -43,7 +45,7 @@ FEWEST_OPERATIONS = 300
 FEWEST_FAULTS = 100
 FAULTS_PER_OPERATION = 0.15
 ELSEWHERE = 0.1
-"""Of these so many again strike each index, each counter table, and the rights of users."""
+"""Of these so many again strike each index and counter table, rights of users, and references."""
 FAILURES = (EmbeddedError, StreamDiedError, TooSlowError, ReconcilerError, *SERVER_TROUBLE)
 
 
@@ -78,8 +80,9 @@ def workload_of(operations: int, seed: int) -> Workload:
         faults=faults,
         index_faults=elsewhere,
         counter_faults=elsewhere,
-        other_faults={USER_RIGHTS: elsewhere},
+        other_faults={USER_RIGHTS: elsewhere, REFERENCES: elsewhere},
         other_fault_kinds=(FaultKind.NOT_SENT, FaultKind.APPLIED_BUT_TIMED_OUT),
+        variant=OLDER_ATTACHMENTS,
     )
 
 

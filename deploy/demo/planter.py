@@ -8,15 +8,19 @@ from uuid import UUID
 
 from cassandra.cluster import Session
 
+from deploy.mailserver.attachments import Shape
 from deploy.mailserver.faults import Faults
 from deploy.mailserver.history import MESSAGES, ProjectionWrite, RowKey, RowPlace, Statement
 from deploy.mailserver.ledger import Ledger, LedgerEntry
-from deploy.mailserver.mail import Flags, Message
+from deploy.mailserver.mail import Attachment, Flags, Message
 from deploy.mailserver.mailbag import random_content
 from deploy.mailserver.mailserver import MailServer, insert_write, new_timeuuid
 from deploy.mailserver.projection import statement_of
 from deploy.mailserver.statements import Statements
+from deploy.mailserver.variant import Variant
 
+OLDER_ATTACHMENTS = Variant(attachments=Shape.UNTIL_3_6)
+"""The demo's James refers to attachments as James did until 3.6, so that this is seen, too."""
 NEIGHBOURS = 5
 """Healthy messages in each planter's mailbox, which must not be disturbed."""
 
@@ -32,7 +36,9 @@ class Planter:
         self, session: Session, keyspace: str, ledger: Ledger, seed: int = 1, pause_s: float = 0.0
     ) -> None:
         self.keyspace = keyspace
-        self.server = MailServer(session, keyspace, faults=Faults(ledger=ledger))
+        self.server = MailServer(
+            session, keyspace, faults=Faults(ledger=ledger), variant=OLDER_ATTACHMENTS
+        )
         self._ledger = ledger
         self._pause_s = pause_s
         self._chance = random.Random(seed)
@@ -52,10 +58,10 @@ class Planter:
         """What each mailbox holds."""
         return f"{self.keyspace}.messageidtable"
 
-    def message(self) -> Message:
+    def message(self, *attachments: Attachment) -> Message:
         """A new, healthy message: answered, with the user flag `kept`, no column null."""
         content = random_content(self._chance)
-        content = replace(content, threadid=content.messageid)
+        content = replace(content, threadid=content.messageid, attachments=attachments)
         return self.server.append(
             self.mailboxid, content, Flags(frozenset({"answered"}), frozenset({"kept"}))
         )

@@ -75,6 +75,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
             "correction_share": 1.0,
         },
         "rights": {"truth": "eventstore"},
+        "attachments": {"tables": ["attachmentmessageid"]},
         "sweep": {"ranges": SWEPT_IN, "when_needed": False},
         "canary": {"usual_delay": SLOW_CAPTURE_S, "lost_after": 2 * pace.delay},
         "metrics": {"port": 0, "canary_port": 0, "sweep_port": 0},

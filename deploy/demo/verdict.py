@@ -110,7 +110,7 @@ def place_of(line: Line) -> RowPlace:
     if projection == CURRENT_QUOTA.projection:
         return (projection, counter_row(str(line["quotaroot"])))
     if projection == REFERENCES:
-        return (projection, (UUID(line["attachmentidasuuid"]), line["messageid"]))
+        return (projection, (UUID(line["attachmentidasuuid"]), line["message"]))
     mailboxid = UUID(line["mailboxid"]) if line["mailboxid"] else UUID(int=0)
     if projection in {APPLICABLE_FLAGS, MAILBOX_COUNTERS.projection}:
         return (projection, (mailboxid, NO_UID))

@@ -15,6 +15,8 @@ from deploy.demo.conflicts import conflict_lines, report_conflicts
 from deploy.demo.other_oddities import plant_others
 from deploy.demo.planter import Planter
 from deploy.demo.verdict import Exhibits, Line, judged
+from deploy.mailserver.attachments import REFERENCES, id_as_uuid
+from deploy.mailserver.history import RowKey
 from deploy.mailserver.ledger import MAILBOX_CONFLICT, VERIFIED, Ledger
 from deploy.mailserver.mailbox_statements import MAILBOXES
 from deploy.mailserver.rights import USER_RIGHTS
@@ -37,19 +39,32 @@ class Planted:
     def tables(self) -> Snapshot:
         return read_whole(self.session, KEYSPACE)
 
-    def users(self) -> list[str]:
-        rows = [row for entry in self.ledger.entries() for row in entry.rows]
-        return [str(user) for _, user in rows if user != self.planter.user]
+    def rows(self, projection: str) -> list[RowKey]:
+        entries = [each for each in self.ledger.entries() if each.projection == projection]
+        return [row for entry in entries for row in entry.rows]
 
     def repair(self) -> list[Line]:
-        """Do to the rows of users what the lists say, and journal it."""
-        granted = self.tables().lists[self.planter.mailboxid] or {}
-        for user in self.users():
+        """Do to rights and references what the lists say, and journal it."""
+        tables = self.tables()
+        granted = tables.lists[self.planter.mailboxid] or {}
+        users = [str(user) for _, user in self.rows(USER_RIGHTS)]
+        for user in users:
             for letters in ("l", "", granted.get(user, "")):
                 self.planter.server.share(self.planter.mailboxid, user, letters)
+        named = {id_as_uuid(each): each for some in tables.contents.values() for each in some}
+        references = self.rows(REFERENCES)
+        table, where = f"{KEYSPACE}.attachmentmessageid", "attachmentidasuuid = ? AND messageid = ?"
+        for row in references:
+            self.planter.execute(f"DELETE FROM {table} WHERE {where}", *row)
+            if attachmentid := named.get(row[0]):
+                cql = f"UPDATE {table} SET attachmentid = ? WHERE {where}"
+                self.planter.execute(cql, attachmentid, *row)
+        mailbox = str(self.planter.mailboxid)
         return [
-            {**finding(USER_RIGHTS, self.planter.mailboxid, user, "missing_row"), "state": VERIFIED}
-            for user in self.users()
+            finding(USER_RIGHTS, VERIFIED, mailboxid=mailbox, username=user) for user in users
+        ] + [
+            finding(REFERENCES, VERIFIED, attachmentidasuuid=str(first), message=second)
+            for first, second in references
         ]
 
     def conflicts(self) -> list[Line]:
@@ -66,9 +81,8 @@ class Planted:
         return Exhibits(self.ledger.entries(), log, standing, wrong)
 
 
-def finding(projection: str, mailboxid: uuid.UUID, user: str, kind: str) -> Line:
-    place = {"projection": projection, "mailboxid": str(mailboxid), "username": user}
-    return {**place, "kind": kind, "state": "reported", "sentence": "so it is"}
+def finding(projection: str, state: str, kind: str = "any", **key: Any) -> Line:
+    return {"projection": projection, **key, "kind": kind, "state": state, "sentence": "so it is"}
 
 
 @pytest.fixture
@@ -86,6 +100,9 @@ def test_each_oddity_is_a_difference_of_its_kind(planted: Planted) -> None:
         "missing_right": DifferenceKind.MISSING,
         "differing_right": DifferenceKind.CELLS,
         "stale_right": DifferenceKind.EXTRA,
+        "missing_reference": DifferenceKind.MISSING,
+        "differing_reference": DifferenceKind.CELLS,
+        "stale_reference": DifferenceKind.EXTRA,
         "orphan_path": DifferenceKind.MAILBOX_CONFLICT,
     }
 
@@ -93,12 +110,13 @@ def test_each_oddity_is_a_difference_of_its_kind(planted: Planted) -> None:
 def test_all_is_fine_if_rights_are_repaired_and_the_conflict_is_reported(planted: Planted) -> None:
     verdict = judged(planted.exhibits(planted.repair(), planted.conflicts()))
     assert verdict.problems == []
-    assert [ending for _, ending in verdict.endings] == [VERIFIED] * 3 + [MAILBOX_CONFLICT]
+    assert [ending for _, ending in verdict.endings] == [VERIFIED] * 6 + [MAILBOX_CONFLICT]
 
 
 def test_a_right_that_is_not_repaired_is_named(planted: Planted) -> None:
     problems = judged(planted.exhibits([], planted.conflicts())).problems
     assert len([each for each in problems if "the tables differ: user_rights" in each]) == 3
+    assert len([each for each in problems if f"the tables differ: {REFERENCES}" in each]) == 3
 
 
 def test_a_right_that_nobody_saw_repaired_is_named(planted: Planted) -> None:
@@ -115,9 +133,11 @@ def test_a_conflict_that_is_not_reported_is_named(planted: Planted) -> None:
 
 def test_a_conflict_that_nobody_planted_is_named(planted: Planted) -> None:
     log = planted.repair()
-    other = finding(MAILBOXES, planted.planter.mailboxid, planted.planter.user, MAILBOX_CONFLICT)
+    mailboxid, user = str(planted.planter.mailboxid), planted.planter.user
+    key = {"mailboxid": mailboxid, "username": user}
+    other = finding(MAILBOXES, "reported", MAILBOX_CONFLICT, **key)
     [problem] = judged(planted.exhibits(log, [*planted.conflicts(), other])).problems
-    assert f"mailboxes {planted.planter.mailboxid}/{planted.planter.user}" in problem
+    assert f"mailboxes {mailboxid}/{user}" in problem
 
 
 def test_a_conflict_that_was_repaired_is_named(planted: Planted) -> None:

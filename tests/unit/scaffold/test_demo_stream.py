@@ -11,6 +11,7 @@ from deploy.demo.__main__ import main, workload_of
 from deploy.demo.pace import Pace, pace_of
 from deploy.demo.play import days_since
 from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
+from deploy.mailserver.attachments import REFERENCES
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
 from deploy.mailserver.history import MESSAGES
@@ -33,6 +34,7 @@ def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
     assert settings.stream.checkpoint_dir == str(tmp_path / "checkpoint")
     assert settings.repair.suspect_share == 1.0
     assert settings.rights.truth == "eventstore"
+    assert settings.attachments.tables == ("attachmentmessageid",)
     assert set(settings.repair.projections) == {each.name for each in MESSAGE_PROJECTIONS}
 
 
@@ -83,6 +85,7 @@ def test_the_workload_has_a_hundred_faults_and_all_kinds_in_every_table() -> Non
             **{name: set(INDEX_FAULTS) for name in INDEX_PROJECTIONS},
             **{name: set(COUNTER_FAULTS) for name in COUNTER_TABLES},
             USER_RIGHTS: {FaultKind.NOT_SENT, FaultKind.APPLIED_BUT_TIMED_OUT},
+            REFERENCES: {FaultKind.NOT_SENT, FaultKind.APPLIED_BUT_TIMED_OUT},
         }
     assert workload_of(800, 1).fault_plans() == workload_of(800, 1).fault_plans()
 
