@@ -92,8 +92,9 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     wait = partial(wait_unless, stop)
     store = open_own(settings).store
     families = [each for each in settings.families() if each.projections]
+    compared = workers.compared_of(settings, families)
     names = names_of(arguments.mode, settings, families[0], store)
-    jobs = workers.jobs_of(settings, families, names.suspects_topic)
+    jobs = [workers.job_of(settings, each, names.suspects_topic) for each in compared]
     with closing(Watcher(settings.kafka)) as watcher:
         offsets = _offsets(settings, watcher, CassandraBookmarks(store), names, families[0])
         asked = [offsets.of(arguments, names.bookmarks(each.family)) for each in jobs]

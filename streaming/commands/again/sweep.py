@@ -68,10 +68,10 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     wanted = compared(settings, arguments.systems)
     refuse_without_spark(settings.stream)
     own = open_own(settings)
+    families = workers.compared_of(settings, wanted)
     names = names_of(arguments.mode, settings, wanted[0], own.store)
-    jobs = workers.jobs_of(settings, wanted, names.suspects_topic)
+    jobs = [workers.job_of(settings, each, names.suspects_topic) for each in families]
     wait = partial(wait_unless, stop)
-    families = [each.family for each in jobs]
     asked, todo = AskedSweeps(settings, arguments, wait), to_begin(families)
     try:
         skew, busy = clocks_apart(settings.stream), beside_another(arguments, wait)

@@ -70,11 +70,10 @@ def job_of(settings: Settings, family: Family, suspects_topic: str) -> Job:
     return job(settings, family, suspects_topic)
 
 
-def jobs_of(settings: Settings, families: Iterable[Family], suspects_topic: str) -> list[Job]:
-    """A job for each family that is compared, bound to the schema. Raises `Misconfigured`."""
+def compared_of(settings: Settings, families: Iterable[Family]) -> tuple[Family, ...]:
+    """The families that are compared, bound to the schema. Raises `Misconfigured`."""
     schema = schema_of(connect(settings.cassandra), settings.cassandra.keyspace)
-    compared = used(settings, tuple(bind(each, schema) for each in families))
-    return [job_of(settings, each, suspects_topic) for each in compared]
+    return used(settings, tuple(bind(each, schema) for each in families))
 
 
 def connections(settings: Settings, family: Family) -> Connections:
