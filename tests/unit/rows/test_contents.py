@@ -39,6 +39,7 @@ from tests.builders.rows import (
     truth,
 )
 from tests.builders.slots import slots
+from tests.fakes.counting_session import Answer, Prepared
 
 CONTENT = {"messageid": "timeuuid"}
 BOTH = {"messagev2": CONTENT, "messagev3": CONTENT}
@@ -214,25 +215,6 @@ def test_the_mailbox_of_a_list_is_read_by_its_own_key() -> None:
 
 
 # --- how it is read ------------------------------------------------------------------------------
-
-
-@dataclass
-class Prepared:
-    """A statement, as it is prepared."""
-
-    query: str
-    column_metadata: tuple[()] = ()
-    result_metadata: tuple[()] = ()
-
-
-@dataclass
-class Answer:
-    """What a statement gives."""
-
-    rows: list[dict[str, object]]
-
-    def result(self) -> list[dict[str, object]]:
-        return self.rows
 
 
 @dataclass
