@@ -21,6 +21,8 @@ from deploy.embedded.wait import HANG_S, until
 
 MOST_STARTS = 3
 """At its start the agent reads the node's schema from its files; a compaction may replace them."""
+MISREAD = b"CorruptSSTableException"
+"""In its log after such a replacement: it goes on without that file, and drops events for ever."""
 STOP_GRACE_S = 15.0
 JVM = ("-Xms64m", "-Xmx256m", *LIGHT_COMPILER, *UNVERIFIED)
 TEMPLATES = DEPLOY / "agent"
@@ -40,6 +42,7 @@ class Agent:
         self._lock = layout.run / "agent.lock"
         self._seen_file = layout.run / "agent.tables.json"
         self.daemon = Daemon("agent", layout.run, layout.logs / "agent.log")
+        self._log_begins: int | None = None
 
     def held(self) -> bool:
         """Whether it was stopped or paused on purpose."""
@@ -121,6 +124,7 @@ class Agent:
         # It notes the highest position of a table that Kafka has acknowledged. After a crash it
         # would skip what was on its way to another partition: what lies in cdc_raw is sent again.
         shutil.rmtree(self._layout.agent / "offsets", ignore_errors=True)
+        self._log_begins = self.daemon.log.stat().st_size if self.daemon.log.exists() else 0
         self.daemon.start(self._command(), cwd=self._layout.agent)
         replace_text(self._seen_file, json.dumps(seen))
 
@@ -129,6 +133,8 @@ class Agent:
         with exclusive(self._lock):
             if self.held():
                 return True
+            if self._has_misread():
+                self.daemon.terminate(STOP_GRACE_S)
             if not self.daemon.alive():
                 if next(deaths) == MOST_STARTS:
                     raise StartError(
@@ -137,6 +143,12 @@ class Agent:
                     )
                 self._launch(session)
         return self.pings()
+
+    def _has_misread(self) -> bool:
+        """Whether the agent that was started here could not read all of the schema."""
+        if self._log_begins is None or not self.daemon.log.exists():
+            return False
+        return MISREAD in self.daemon.log.read_bytes()[self._log_begins :]
 
     def _command(self) -> list[str]:
         work = self._layout.agent

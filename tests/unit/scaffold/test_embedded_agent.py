@@ -20,23 +20,25 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
 
-starts, port, fails = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+starts, port, fails, misreads = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:])
 with starts.open("a") as file:
     file.write("x")
 if len(starts.read_text()) <= fails:
     sys.exit("ERROR: a file is gone")
+if len(starts.read_text()) <= misreads:
+    print("ERROR o.a.c.io.sstable.CorruptSSTableException: Corrupted; skipping table", flush=True)
 http.server.HTTPServer(("127.0.0.1", port), Answers).serve_forever()
 """
 
 
 class Small(Agent):
-    """An agent whose program ends at once, as often as it is told to."""
+    """An agent whose program ends at once, or reads no schema, as often as it is told to."""
 
-    def __init__(self, root: Path, fails: int) -> None:
+    def __init__(self, root: Path, fails: int, misreads: int = 0) -> None:
         self.layout = layout = Layout(root)
         self.spec = decide(layout, Wanted(tables=("imapuidtable",)))
         self.starts_file = layout.root / "starts"
-        self.fails = fails
+        self.fails, self.misreads = fails, misreads
         super().__init__(layout, self.spec)
 
     @property
@@ -45,7 +47,10 @@ class Small(Agent):
 
     def _command(self) -> list[str]:
         port = str(self.spec.ports.agent_http)
-        return [sys.executable, "-c", PROGRAM, str(self.starts_file), port, str(self.fails)]
+        return [sys.executable, "-c", PROGRAM, *self._told(port)]
+
+    def _told(self, port: str) -> list[str]:
+        return [str(self.starts_file), port, str(self.fails), str(self.misreads)]
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +72,15 @@ def test_an_agent_that_ends_during_its_start_is_started_again(agent: Small) -> N
     agent.start(session=None)
     assert agent.pings()
     assert agent.starts == agent.fails + 1
+
+
+def test_an_agent_that_could_not_read_the_schema_is_started_again(tmp_path: Path) -> None:
+    agent = Small(tmp_path, fails=0, misreads=1)
+    try:
+        agent.start(session=None)
+        assert (agent.pings(), agent.starts) == (True, 2)
+    finally:
+        agent.stop()
 
 
 @pytest.mark.parametrize("agent", [MOST_STARTS], indirect=True)
