@@ -197,6 +197,7 @@ JSON_LISTS = TruthTable(
     required=("rights",),
     derive=Derivation((), ("acl",), ("rights",), of_json),
     owner=MAILBOX,
+    newer=EVENTS,
 )
 """The list of each mailbox in one cell, as James stored it before it had events."""
 
@@ -205,5 +206,6 @@ LIST_ROWS = TruthTable(
     source=KeyColumn("id", "timeuuid", "list"),
     slot=("key", "id"),
     owner=MAILBOX,
+    newer=EVENTS,
 )
 """A row for each name in a mailbox's list, where no events are stored."""

@@ -240,6 +240,7 @@ def bind(family: Family, schema: Schema) -> Family:
             contents=contents_in(truth, schema),
             owner=None if unknown_contents(truth, schema) else truth.owner,
             older=tuple(table for table in truth.older if table not in gone),
+            newer=truth.newer if truth.newer and truth.newer.table in schema else None,
             users=truth.users if truth.users and truth.users.table in schema else None,
             sets=frozenset(column for column in stored if _is_set(stored[column])),
         ),

@@ -70,8 +70,9 @@ class TruthTable:
     are its set columns; see `bind`. ``derive``: its truth rows are derived from its own; ``slot``
     and ``required`` are then columns of the derived ones. None: they are its own rows. ``older``
     are tables with the same columns in which an older James stored sources; a source without rows
-    in ``table`` is read there. ``users`` has a row for each slot (of one part) that a user owns,
-    and that needs no source.
+    in ``table`` is read there. ``newer``: the table in which a newer James stores sources. This one
+    has only an old copy of a source with rows there, so that it is `MalformedContent`. ``users``
+    has a row for each slot (of one part) that a user owns, and that needs no source.
     """
 
     table: str
@@ -84,6 +85,7 @@ class TruthTable:
     derive: Derivation | None = None
     owner: Owner | None = None
     older: tuple[str, ...] = ()
+    newer: TruthTable | None = None
     users: Owner | None = None
 
     @property
@@ -111,9 +113,17 @@ class TruthTable:
         return rows
 
     def rows_of_each(
-        self, stored: Mapping[KeyValue, Sequence[Row]]
+        self, stored: Mapping[KeyValue, Sequence[Row]], moved: Collection[KeyValue] = ()
     ) -> dict[KeyValue, tuple[Row, ...]]:
-        """The truth rows of sources; those without any are left out. Raises `MalformedContent`."""
+        """The truth rows of sources; those without any are left out.
+
+        ``moved`` are sources with rows in ``newer``. Raises `MalformedContent`, also if there are.
+        """
+        if self.newer is not None and moved:
+            raise MalformedContent(
+                f"{self.newer.table} has a newer {self.source.label} of {min(map(str, moved))} than"
+                f" {self.table}: set the table that James writes (see `reconcile doctor`)"
+            )
         found = {source: self.rows_of(source, rows) for source, rows in stored.items()}
         return {source: rows for source, rows in found.items() if rows}
 

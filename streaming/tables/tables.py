@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -35,11 +36,12 @@ class Tables:
         self._session = session
         self._settings = settings
         self._truth = family.truth
-        self._source = family.truth.source.name
         self.pace = RateLimiter(settings.rows_per_second)
         self._statements = StatementCache(session)
         self._truth_columns = _copied(family)
         self._sets = family.truth.sets.intersection(self._truth_columns)
+        newer = family.truth.newer
+        self._newer = newer and Tables(session, settings, replace(family, truth=newer))
 
     # --- step 3: look, at QUORUM, without write times
 
@@ -110,7 +112,8 @@ class Tables:
             for source, rows in zip(asked, answers, strict=True):
                 if rows:
                     stored[source] = [_with_times(_cells(row, self._sets)) for row in rows]
-        return self._truth.rows_of_each(stored)
+        moved = self._newer.truth_serially(asked) if self._newer else ()
+        return self._truth.rows_of_each(stored, moved)
 
     def truth_with_times(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
         """All truth rows of each source with write times; sources without any are left out."""
@@ -151,6 +154,10 @@ class Tables:
     # --- how
 
     @property
+    def _source(self) -> str:
+        return self._truth.source.name
+
+    @property
     def _stored(self) -> tuple[str, ...]:
         """The truth's columns that are read, its key first."""
         return tuple(dict.fromkeys((self._source, *self._truth.stored_key, *self._truth_columns)))
@@ -184,7 +191,8 @@ class Tables:
                 for row in rows:
                     found[named[row[self._source]]].append(made(_cells(row, self._sets)))
             stored |= found
-        return self._truth.rows_of_each(stored)
+        moved = self._newer.truth_rows(named.values()) if self._newer else ()
+        return self._truth.rows_of_each(stored, moved)
 
     def _projection_rows(
         self, projection: Projection, slots: Iterable[Slot], columns: Sequence[str]

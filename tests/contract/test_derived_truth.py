@@ -94,3 +94,26 @@ def test_a_list_in_one_cell_and_one_in_rows(
         for found in read_in_every_way(truth(table), mailbox):
             expected = {BOB: frozenset("lr"), "$staff": frozenset("l")}
             assert cells(found[mailbox]) == expected
+
+
+@pytest.mark.parametrize("table", [JSON_LISTS, LIST_ROWS])
+def test_a_list_that_has_events_is_read_in_no_older_table(
+    truth: Truth, cassandra: Session, mail_keyspace: str, table: TruthTable
+) -> None:
+    """James writes events of all lists once it has migrated; what it wrote before is a copy."""
+    moved, other = uuid.uuid1(), uuid.uuid1()
+    for each in (moved, other):
+        text = json.dumps({"entries": {BOB: "lr"}})
+        cql = f"INSERT INTO {mail_keyspace}.acl (id, acl, version) VALUES (%s, %s, 1)"
+        cassandra.execute(cql, (each, text))
+        cql = f"UPDATE {mail_keyspace}.aclv2 SET rights = rights + %s WHERE id = %s AND key = %s"
+        cassandra.execute(cql, ({"l", "r"}, each, BOB))
+    insert = f"INSERT INTO {mail_keyspace}.eventstore (aggregateid, eventid, event) VALUES (%s, 0, "
+    cassandra.execute(insert + "%s)", (str(moved), event(0, {BOB: "lr"}, {EVE: "l"})))
+    cassandra.execute(insert + "%s)", (str(other), json.dumps({"type": "filtering-rule-set"})))
+    tables = truth(table)
+    told = f"eventstore has a newer list of {moved} than {table.table}: set the table"
+    for read in tables.truth_rows, tables.truth_with_times, tables.truth_serially:
+        with pytest.raises(MalformedContent, match=told):
+            read([other, moved])
+        assert cells(read([other])[other]) == {BOB: frozenset("lr")}

@@ -23,4 +23,6 @@ TRUTHS = {each.table: each for each in (EVENTS, LIST_ROWS, JSON_LISTS)}
 
 def rights_from(table: str) -> Family:
     """The family with this table as its truth. Raises KeyError if no list is kept there."""
-    return replace(RIGHTS, truth=TRUTHS[table], wakes_on=(table, USER_RIGHTS.table))
+    truth = TRUTHS[table]
+    reads = () if truth.newer is None else (truth.newer.table,)
+    return replace(RIGHTS, truth=truth, wakes_on=(table, USER_RIGHTS.table), reads=reads)

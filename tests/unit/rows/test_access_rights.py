@@ -18,9 +18,10 @@ from reconcilers.declared.access_rights import (
     LONGEST_NAME,
     has_rights,
 )
+from reconcilers.declared.families.rights import rights_from
 from reconcilers.declared.truth import TruthTable
 from reconcilers.words.errors import MalformedContent
-from reconcilers.words.model import Micros, Row, Value
+from reconcilers.words.model import KeyValue, Micros, Row, Value
 from tests.builders.rights import EVE, SHARED, event, stored_event
 from tests.builders.rows import LONG_AGO
 
@@ -163,3 +164,12 @@ def test_rows_are_their_own_truth() -> None:
 def test_only_users_with_rights_have_a_row(name: str, there: bool) -> None:
     assert has_rights(Row({"key": name, "rights": frozenset("l")})) is there
     assert not has_rights(Row({"key": name, "rights": frozenset()}))
+
+
+@pytest.mark.parametrize("truth", [JSON_LISTS, LIST_ROWS])
+def test_a_list_that_has_events_is_not_known_from_an_older_table(truth: TruthTable) -> None:
+    stored: dict[KeyValue, list[Row]] = {SHARED: []}
+    assert truth.rows_of_each(stored) == {}
+    with pytest.raises(MalformedContent, match=f"eventstore has a newer list of {SHARED}"):
+        truth.rows_of_each(stored, [SHARED])
+    assert rights_from(truth.table).reads == (EVENTS.table,), "a role needs to read it"
