@@ -109,7 +109,7 @@ test-long-past: ## four thousand random runs each beside mail that is older than
 test-long-kills: ## kill -9 of the stream at every step
 test-long-checkpoints: ## damaged checkpoints, a second stream
 test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwords, containers
-test-long-capture: ## agents silent, switched, cut off from a partition; their segments lost
+test-long-capture: ## agents silent, switched, cut off from a partition; their segments lost; 100,000 random histories of three copies
 test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall; commands on 20,000 mails
 test-long-fire: ## counters beside mail at full speed; a table that refuses
 test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one; wrong arguments
