@@ -246,7 +246,19 @@ class Desk:
                 released = replace(released, waits=LOOKED_AT_NEXT)
             self.journal.decide(released)
         if family.projections:
-            again = look_again(hold.slot, hold.projection)
-            self.publish(family, [again if standing is None else finding_wake(family, standing)])
+            self.publish(family, [self._wake_of(family, hold, standing)])
         self.journal.holds.end(hold, self.orders.end())
         print(f"released {where}: it was {ON_HOLD} {hold.who}: {hold.reason}")
+
+    def _wake_of(self, family: Family, hold: Hold, standing: Finding | None) -> Wake:
+        """The key to look at, with the source of its open finding, or of its log.
+
+        What was undone has no open finding, and its row may name no source any more.
+        """
+        if standing is not None:
+            return finding_wake(family, standing)
+        log = self.journal.history(family, hold.projection, hold.slot)
+        undone = next(log, None)
+        if undone is None:
+            return look_again(hold.slot, hold.projection)
+        return finding_wake(family, replace(undone, oldest=None))

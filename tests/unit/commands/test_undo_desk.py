@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 from unittest.mock import patch
-from uuid import UUID
+from uuid import UUID, uuid1, uuid4
 
 import pytest
 
+from reconcilers.declared.families.attachment import ATTACHMENT
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.tally import QuotaRoot
@@ -20,7 +21,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.undo import UNDO
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
-from reconcilers.words.model import Kind, Slot
+from reconcilers.words.model import Kind, Slot, look_again
 from reconcilers.words.waiting import Wait
 from streaming.commands.arguments.finding_filter import (
     FindingFilter,
@@ -219,6 +220,19 @@ def test_killed_before_its_key_is_published_a_hold_stands_and_can_be_released_ag
     assert [each.slot for each in office.journal.holds.all(MESSAGE)] == [slot]
     assert office.deciding().release(keys(slot), FindingFilter()) == 0
     assert [wake.slot for _, wake in office.published] == [slot]
+
+
+def test_what_was_undone_is_looked_at_with_the_source_that_its_log_names(
+    office: UndoOffice,
+) -> None:
+    """Neither the key nor the row of an attachment need name its message after an undo."""
+    slot, message = Slot(uuid4()), uuid1()
+    named = {"projection": "attachments", "source": str(message), "writes": ()}
+    undone = a_finding(ATTACHMENT, slot, **named)
+    office.journal.end(undone, State.UNDONE)
+    office.journal.holds.place(Hold(ATTACHMENT.name, "attachments", slot, NOW, "ana", "a look"))
+    assert office.deciding().release(keys(slot), FindingFilter()) == 0
+    assert office.published == [(ATTACHMENT.name, look_again(slot, "attachments", message))]
 
 
 def test_a_key_that_is_not_on_hold_is_unknown(office: UndoOffice) -> None:
