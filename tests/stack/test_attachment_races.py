@@ -7,9 +7,8 @@ are played side by side, each with messages of its own, and with an attachment t
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,11 +16,10 @@ from cassandra.cluster import Session
 
 from checkpoints.clock import now_micros
 from deploy.mailserver.mail import Clock
-from reconcilers.declared.attachments import id_as_uuid
 from reconcilers.declared.families.attachment_reference import ATTACHMENT_REFERENCE
-from reconcilers.words.model import KeyValue, Kind, Slot, Wake
-from streaming.steps.contents import ContentReads
+from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
+from tests.stack.attachment_rounds import BEFORE_CONTENT, Asking, Mail
 from tests.stack.rounds import (
     SECOND,
     Ground,
@@ -41,7 +39,6 @@ MISSING, UNNAMED, GONE = "reference missing", "not named by its list", "message 
 COPY, EXPUNGE, APPEND, AGAIN = "copy", "expunge", "append late", "append again"
 ACTS = {MISSING: (COPY, EXPUNGE, AGAIN), UNNAMED: (COPY, EXPUNGE, AGAIN), GONE: (APPEND, AGAIN)}
 """What users do; a message that is gone may be one whose append has not ended."""
-BEFORE_CONTENT = "before content is read"
 
 
 @dataclass(frozen=True)
@@ -61,91 +58,6 @@ CASES = [
     for point in (*Point, BEFORE_CONTENT)
     for clock_ms in CLOCKS_MS
 ]
-
-
-@dataclass
-class Mail:
-    """James's tables, as it writes them; the stream hears of each statement."""
-
-    session: Session
-    keyspace: str
-    rounds: Rounds
-
-    def refer(self, name: str, message: UUID, at: int) -> None:
-        self._run(
-            "INSERT INTO $mail.attachmentmessageid (attachmentidasuuid, messageid, attachmentid)"
-            f" VALUES (%s, %s, %s) USING TIMESTAMP {at}",
-            *(id_as_uuid(name), str(message), name),
-        )
-        self.rounds.due.append(Wake(self.slot(name, message).key, message))
-
-    def forget(self, name: str, message: UUID, at: int) -> None:
-        self._run(
-            f"DELETE FROM $mail.attachmentmessageid USING TIMESTAMP {at}"
-            " WHERE attachmentidasuuid = %s AND messageid = %s",
-            *self.slot(name, message).key,
-        )
-        self.rounds.due.append(Wake(self.slot(name, message).key, message))
-
-    def fill(self, message: UUID, names: Sequence[str], at: int) -> None:
-        """Content and list, in one statement."""
-        listed = ", ".join(f"{{id: '{each}', isinline: false}}" for each in names)
-        self._run(
-            f"UPDATE $mail.messagev3 USING TIMESTAMP {at} SET fullcontentoctets = 9,"
-            f" attachments = [{listed}] + attachments WHERE messageid = %s",
-            message,
-        )
-        self._list_changed(message)
-
-    def empty(self, message: UUID, at: int) -> None:
-        self._run(f"DELETE FROM $mail.messagev3 USING TIMESTAMP {at} WHERE messageid = %s", message)
-        self._list_changed(message)
-
-    def place(self, message: UUID, uid: int) -> None:
-        self._run(
-            "INSERT INTO $mail.imapuidtable (messageid, mailboxid, uid, modseq)"
-            " VALUES (%s, %s, %s, 1) IF NOT EXISTS",
-            *(message, message, uid),
-        )
-
-    def displace(self, message: UUID) -> None:
-        self._run("DELETE FROM $mail.imapuidtable WHERE messageid = %s", message)
-
-    def references(self, name: str) -> set[UUID]:
-        """The messages to which an attachment refers."""
-        rows: Any = self._run(
-            "SELECT messageid FROM $mail.attachmentmessageid WHERE attachmentidasuuid = %s",
-            id_as_uuid(name),
-        )
-        return {UUID(row.messageid) for row in rows}
-
-    @staticmethod
-    def slot(name: str, message: UUID) -> Slot:
-        return Slot(id_as_uuid(name), str(message))
-
-    def _list_changed(self, message: UUID) -> None:
-        self.rounds.due.append(Wake((None, str(message)), message, from_truth=True))
-
-    def _run(self, cql: str, *values: object) -> Any:
-        return self.session.execute(cql.replace("$mail", self.keyspace), values)
-
-
-@dataclass
-class Asking:
-    """The real content, asked after a stop."""
-
-    reads: ContentReads
-    stop: Callable[[str], None]
-
-    def having_content(self, sources: Sequence[KeyValue]) -> Any:
-        self.stop(BEFORE_CONTENT)
-        return self.reads.having_content(sources)
-
-    def having_owner(self, sources: Sequence[KeyValue]) -> Any:
-        return self.reads.having_owner(sources)
-
-    def having_user(self, things: Sequence[KeyValue]) -> Any:
-        return self.reads.having_user(things)
 
 
 @dataclass
@@ -271,7 +183,7 @@ def test_later_rounds_make_all_references_those_of_the_lists(plays: dict[Case, P
     assert found == {case: play.wanted for case, play in plays.items()}
     for case, play in plays.items():
         assert play.rounds.due == [], case
-        found_here = play.rounds.findings([Mail.slot(play.name, play.message)])
+        found_here = play.rounds.findings([play.mail.slot(play.name, play.message)])
         reported = {each.kind for each in found_here.values()}  # until the finding's own next look
         assert reported <= ({Kind.ABSENT_WITHOUT_DELETE} if case.act == APPEND else set()), case
         assert play.rounds.failures == [], case
