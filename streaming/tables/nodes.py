@@ -47,7 +47,8 @@ class Nodes:
 
     def _clock(self, host: Host) -> float:
         """How far (s) a node's clock is ahead, from the shortest round trip: half is the error."""
-        query = "SELECT toUnixTimestamp(now()) AS now FROM system.local"
+        # not now(): its time-based UUIDs go on from where they were when a clock is set back
+        query = "SELECT toUnixTimestamp(currentTimestamp()) AS now FROM system.local"
         trips: list[tuple[float, float]] = []
         while not trips or (len(trips) < TRIPS and trips[-1][0] > SHORT_TRIP):
             before = time.time()

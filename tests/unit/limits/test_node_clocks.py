@@ -18,12 +18,16 @@ class OneNode:
     def __init__(self, ways_back: list[float]) -> None:
         self.time = NOW
         self.ways_back = ways_back
+        self.ahead = AHEAD
+        self.newest_uuid = 0.0
         host = SimpleNamespace(address="n1")
         self.cluster = SimpleNamespace(metadata=SimpleNamespace(all_hosts=lambda: [host]))
 
-    def execute(self, _query: str, host: Any) -> "OneNode":
+    def execute(self, query: str, host: Any) -> "OneNode":
         assert host.address == "n1"
-        self.answer = {"now": (self.time + AHEAD) * 1000}
+        clock = self.time + self.ahead
+        self.newest_uuid = max(self.newest_uuid, clock)
+        self.answer = {"now": (self.newest_uuid if "now()" in query else clock) * 1000}
         self.time += self.ways_back.pop(0)
         return self
 
@@ -46,3 +50,11 @@ def test_of_late_answers_the_soonest_is_believed(monkeypatch: pytest.MonkeyPatch
     node = OneNode([4.0, 0.4, 2.0, 0.0])
     assert clocks(node, monkeypatch) == {"n1": pytest.approx(AHEAD - 0.2)}
     assert node.ways_back == [0.0], "asked three times"
+
+
+def test_a_clock_that_is_set_back_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cassandra's ``now()`` makes a time-based UUID, and none is older than the one before."""
+    node = OneNode([0.0, 0.0])
+    clocks(node, monkeypatch)
+    node.ahead = AHEAD - 4
+    assert clocks(node, monkeypatch) == {"n1": pytest.approx(AHEAD - 4)}
