@@ -70,5 +70,39 @@ def refuse_guessed_levels(settings: CassandraSettings) -> None:
         raise Misconfigured(f"not in repair mode: {why} (default: QUORUM, SERIAL)")
 
 
+def why_too_few_copies(settings: CassandraSettings, james: Replication, own: Replication) -> str:
+    """What is wrong if our keyspace has fewer copies than James's; empty if nothing is."""
+    theirs, ours = (max(copies(each).values(), default=0) for each in (james, own))
+    if not own or ours >= theirs:
+        return ""
+    return (
+        f"keyspace {settings.own_keyspace} has copies: {ours}, and {settings.keyspace} has"
+        f" {theirs}: a lost node would take with it what is remembered"
+    )
+
+
+def more_copies(settings: CassandraSettings, james: Replication) -> str:
+    """How to give our keyspace as many copies as James's."""
+    name = james.get("class", "").rpartition(".")[2]
+    numbers = {dc or "replication_factor": number for dc, number in copies(james).items()}
+    told = ", ".join(f"'{key}': '{each}'" for key, each in {"class": name, **numbers}.items())
+    return (
+        f"stop the stream; ALTER KEYSPACE {settings.own_keyspace} WITH replication = {{{told}}};"
+        f" nodetool repair --full {settings.own_keyspace} on each node"
+        " (deploy/runbook.md, *Copies of our own keyspace*)"
+    )
+
+
+def refuse_too_few_copies(settings: CassandraSettings) -> None:
+    """Raises `Misconfigured` if our keyspace has fewer copies of each row than James's."""
+    session = connect(settings)
+    james, own = (
+        replication_of(session, each) for each in (settings.keyspace, settings.own_keyspace)
+    )
+    why = why_too_few_copies(settings, james, own)
+    if why:
+        raise Misconfigured(f"not in repair mode: {why}. Do this: {more_copies(settings, james)}")
+
+
 def _number(told: str) -> int:
     return int(told.partition("/")[0])

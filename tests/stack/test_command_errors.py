@@ -231,6 +231,24 @@ def test_a_missing_projection_table_is_named(
     assert "messageidtable does not exist" in told
 
 
+def test_an_own_keyspace_with_fewer_copies_than_james_s_is_refused(
+    settings: Any, own: str, cassandra: Session
+) -> None:
+    safer = f"safer_{uuid.uuid4().hex[:8]}"
+    create_keyspace(cassandra, safer)
+    two = "{'class': 'SimpleStrategy', 'replication_factor': 2}"
+    cassandra.execute(f"ALTER KEYSPACE {safer} WITH replication = {two}")
+    config = settings(cassandra={"keyspace": safer, "own_keyspace": own})
+    command = ("stream", "--config", str(config), "--mode")
+    try:
+        refused = line_of(reconcile(*command, "repair"))
+        observed = line_of(reconcile(*command, "observe"))
+    finally:
+        cassandra.execute(f"DROP KEYSPACE {safer}")
+    assert f"not in repair mode: keyspace {own} has copies: 1, and {safer} has 2" in refused
+    assert "imapuidtable does not exist" in observed
+
+
 def test_the_agents_topic_that_is_missing_is_named(settings: Any) -> None:
     config = settings(kafka={"topic_prefix": "nobody"})
     told = line_of(reconcile("stream", "--config", str(config)))

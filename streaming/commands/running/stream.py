@@ -44,7 +44,7 @@ from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import RecentWrites, connect, schema_of, watch_addresses
 from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import make_own
-from streaming.tables.replication import refuse_guessed_levels
+from streaming.tables.replication import refuse_guessed_levels, refuse_too_few_copies
 from streaming.topics import Watcher, own_topics
 
 log = logging.getLogger("reconciler")
@@ -96,6 +96,8 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     if mode is Mode.REPAIR:
         refuse_guessed_levels(settings.cassandra)
     store = make_own(settings.cassandra)
+    if mode is Mode.REPAIR:
+        refuse_too_few_copies(settings.cassandra)
     refuse_guardrails(store)
     james = partial(schema_of, connect(settings.cassandra), settings.cassandra.keyspace)
     families = bound(settings, james())

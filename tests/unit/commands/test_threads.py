@@ -147,6 +147,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "schema_of", lambda *_: {}),
         (stream, "bound", lambda *_: (MESSAGE, RIGHTS, MAILBOX_TALLY)),
         (stream, "refuse_guessed_levels", lambda _: None),
+        (stream, "refuse_too_few_copies", lambda _: None),
         (stream, "Watcher", lambda _: anything),
         (stream, "_topics", lambda *_: ()),
         (stream, "begin_generation", lambda _: None),

@@ -9,7 +9,12 @@ from reconcilers.rows.table_use import optional_table
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.tables.own_keyspace import gap_in
-from streaming.tables.replication import copies, data_centres, why_levels_are_guessed
+from streaming.tables.replication import (
+    data_centres,
+    more_copies,
+    why_levels_are_guessed,
+    why_too_few_copies,
+)
 
 COPIES_ROWS = "; its rows are copied by `reconcile stream` when it starts, or by --fix as an admin"
 
@@ -99,15 +104,12 @@ def copies_and_levels(context: CassandraContext) -> Iterator[Check]:
     """Our keyspace has as many copies as James's, and the levels of James are set."""
     settings, cluster = context.settings.cassandra, context.cluster
     james, own = (cluster.replication(each) for each in (settings.keyspace, settings.own_keyspace))
-    theirs, ours = (max(copies(each).values(), default=0) for each in (james, own))
-    told = f"keyspace {settings.own_keyspace} has {ours} copies"
-    if own and ours < theirs:
-        yield problem(
-            f"{told}, and {settings.keyspace} has {theirs}: what is remembered may be lost",
-            "ALTER KEYSPACE, then nodetool repair of it",
-        )
+    few = why_too_few_copies(settings, james, own)
+    if few:
+        advice = f"repair mode refuses to start until then: {more_copies(settings, james)}"
+        yield problem(few, advice)
     elif own:
-        yield fine(f"{told}, no fewer than {settings.keyspace}")
+        yield fine(f"keyspace {settings.own_keyspace} has no fewer copies than {settings.keyspace}")
     why = why_levels_are_guessed(settings, data_centres(james, cluster.data_centres()))
     if why is not None:
         yield problem(why, "repair mode refuses to start until then")
