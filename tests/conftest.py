@@ -16,7 +16,7 @@ from deploy.embedded.spec import DEFAULT_RELEASE, Caches, CassandraRelease
 from deploy.mailserver import james
 from tests.containers.stack import missing_docker, running_containers
 from tests.endpoints import Endpoints, Running
-from tests.sessions import session_at
+from tests.sessions import copies_of, create_keyspace, session_at
 from tests.stack.embedded import running_embedded, supervised
 
 RUNNING_STACK = "RECONCILE_TEST_STACK"
@@ -164,7 +164,8 @@ def fresh_keyspace(running: Running, cassandra: Session) -> Iterator[str]:
 
 
 def make_mail_tables(running: Running, session: Session, keyspace: str) -> None:
-    """James's tables, in sight of the agent."""
+    """James's tables, in sight of the agents, with copies as of `copies_of`."""
+    create_keyspace(session, keyspace, copies_of(session))
     james.create_schema(session, keyspace)
     james.enable_cdc(session, keyspace)
     running.show_new_tables()

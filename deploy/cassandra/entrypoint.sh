@@ -4,6 +4,8 @@
 set -euo pipefail
 
 export storage=/var/lib/cassandra storage_port=7000 native_port=9042
+# the image replaces these two, the snitch where CASSANDRA_ENDPOINT_SNITCH is set
+export address=127.0.0.1 endpoint_snitch=SimpleSnitch
 export cluster_name=${CASSANDRA_CLUSTER_NAME:-james}
 {
   /opt/reconciler/render.sh /opt/reconciler/cassandra.yaml /opt/reconciler/cassandra-5.0.yaml

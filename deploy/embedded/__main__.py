@@ -1,4 +1,13 @@
-"""`python -m deploy.embedded up|down|status|jars`: see --help."""
+"""`python -m deploy.embedded up|down|status|jars`: see --help.
+
+Where faults of the network are to harm nothing else, root starts it, and whatever uses it, in a
+network namespace of its own:
+
+    unshare -n sh -c 'ip link set lo up; exec python -m deploy.embedded up --data-dir DIR ...'
+
+`down` works from outside: it needs no network. `nsenter -n -t PID` with the pid of a server, from
+DIR/run, gets back in.
+"""
 
 import argparse
 import json
@@ -40,6 +49,7 @@ def _up(given: argparse.Namespace) -> int:
         tuple(given.tables),
         given.caches,
         tuple(given.schema),
+        data_centres=given.data_centres,
     )
     stack = Stack(given.data_dir, wanted)
     stack.up()
@@ -82,6 +92,19 @@ def _parser() -> argparse.ArgumentParser:
     where = argparse.ArgumentParser(add_help=False)
     where.add_argument("--data-dir", type=Path, required=True, help="all files of this stack")
     up = commands.add_parser("up", parents=[where], help="start it; prints one JSON object")
+    _add_options(up)
+    down = commands.add_parser("down", parents=[where], help="stop every process; data stays")
+    down.set_defaults(run=_down)
+    status = commands.add_parser("status", parents=[where], help="prints the JSON object of up")
+    status.set_defaults(run=_status)
+    fetch = commands.add_parser("jars", help="fetch what is missing with Maven")
+    fetch.set_defaults(run=_jars)
+    supervise = commands.add_parser("supervise", parents=[where])
+    supervise.set_defaults(run=_supervise)
+    return parser
+
+
+def _add_options(up: argparse.ArgumentParser) -> None:
     up.add_argument("--keyspace", help=f"whose tables are watched (default {DEFAULT_KEYSPACE})")
     up.add_argument(
         "--tables",
@@ -102,17 +125,20 @@ def _parser() -> argparse.ArgumentParser:
         help="how large Cassandra's caches are (default small, and Java compiles it lightly: for"
         " tests, not for measurements)",
     )
+    several = up.add_mutually_exclusive_group()
+    several.add_argument(
+        "--nodes",
+        type=lambda number: (int(number),),
+        dest="data_centres",
+        help="how many Cassandra nodes, at 127.0.0.1, .2 and so on (default 1)",
+    )
+    several.add_argument(
+        "--data-centres",
+        type=lambda sizes: tuple(map(int, sizes.split(","))),
+        help="the nodes of each data centre, such as 2,1",
+    )
     up.add_argument("--auth", action="store_true", help="passwords, roles and an audit log")
     up.set_defaults(run=_up)
-    down = commands.add_parser("down", parents=[where], help="stop every process; data stays")
-    down.set_defaults(run=_down)
-    status = commands.add_parser("status", parents=[where], help="prints the JSON object of up")
-    status.set_defaults(run=_status)
-    fetch = commands.add_parser("jars", help="fetch what is missing with Maven")
-    fetch.set_defaults(run=_jars)
-    supervise = commands.add_parser("supervise", parents=[where])
-    supervise.set_defaults(run=_supervise)
-    return parser
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
-from deploy.embedded import capture
+from deploy.embedded import capture, cql
 from deploy.embedded.cassandra_node import CLUSTER_NAME
 from deploy.embedded.cassandra_node import TEMPLATES as CASSANDRA_TEMPLATES
 from deploy.embedded.errors import StartError
@@ -30,118 +31,117 @@ MAIN = "io.debezium.connector.cassandra.CassandraConnectorTask"
 
 
 class Agent:
-    """Starts, stops, holds and pauses the agent. Its starts and stops are one at a time.
+    """Ends, holds and pauses one agent; `Agents` starts it. One of these happens at a time.
 
     On hold, the supervisor lets it be: a test that killed it wants it dead.
     """
 
-    def __init__(self, layout: Layout, spec: Spec) -> None:
-        self._layout = layout
+    def __init__(self, layout: Layout, spec: Spec, number: int = 1) -> None:
+        self._layout = layout.of_node(number)
         self._spec = spec
-        self._hold = layout.run / "agent.hold"
-        self._lock = layout.run / "agent.lock"
-        self._seen_file = layout.run / "agent.tables.json"
-        self.daemon = Daemon("agent", layout.run, layout.logs / "agent.log")
+        self.place = spec.nodes[number - 1]
+        run = self._layout.run
+        self._hold = run / "agent.hold"
+        self._lock = run / "agent.lock"
+        self._seen_file = run / "agent.tables.json"
+        self.daemon = Daemon("agent", run, self._layout.logs / "agent.log")
         self._log_begins: int | None = None
 
     def held(self) -> bool:
         """Whether it was stopped or paused on purpose."""
         return self._hold.exists()
 
-    def unseen(self, session: Any) -> frozenset[str]:
-        """The tables that should be captured and that this run of the agent cannot see.
+    def hold(self) -> None:
+        """Keep whoever starts agents from starting it."""
+        self._hold.touch()
 
-        Names of those without capture, ids of those that have it. Raises cql.UNREACHABLE.
-        """
-        lacking = capture.lacking(session, self._spec.keyspace, self._spec.tables)
-        return lacking | (capture.captured(session) - self._seen())
-
-    def start(self, session: Any) -> None:
-        """Off hold, start it, or restart it where tables appeared; return when it answers.
-
-        Raises StartError, cql.UNREACHABLE.
-        """
+    def let_go(self) -> None:
+        """Take it off hold."""
         self._hold.unlink(missing_ok=True)
-        self.start_unless_held(session)
 
-    def start_unless_held(self, session: Any) -> None:
-        """As start, but an agent on hold stays as it is."""
-        with exclusive(self._lock):
-            alive = self.daemon.alive()
-            unseen = self.unseen(session)
-            if self.held():
-                if not alive:
-                    capture.switch_on(session, self._spec.keyspace, self._spec.tables)
-                return
-            if alive and unseen:
-                self.daemon.terminate(STOP_GRACE_S)
-            if not self.daemon.alive():
-                self._launch(session)
-        deaths = itertools.count(1)
-        until(lambda: self._answers(session, deaths), HANG_S, "the agent answers")
+    def locked(self) -> AbstractContextManager[None]:
+        """Meanwhile nobody else starts or ends it."""
+        return exclusive(self._lock)
 
-    def stop(self) -> None:
-        """Stop it in order and take it off hold."""
-        with exclusive(self._lock):
-            self.daemon.terminate(STOP_GRACE_S)
-            self._hold.unlink(missing_ok=True)
-
-    def kill(self) -> None:
-        """End it as a crash does, and hold it."""
-        with exclusive(self._lock):
-            self._hold.touch()
-            self.daemon.kill()
-
-    def pause(self) -> None:
-        """Stop it in its tracks (SIGSTOP), and hold it."""
-        with exclusive(self._lock):
-            self._hold.touch()
-            self.daemon.send(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let a paused agent go on, off hold."""
-        with exclusive(self._lock):
-            self.daemon.send(signal.SIGCONT)
-            self._hold.unlink(missing_ok=True)
-
-    def pings(self) -> bool:
-        """Whether its HTTP server answers."""
-        try:
-            with urllib.request.urlopen(f"{self._spec.agent_http}/ping", timeout=5) as reply:
-                return bool(reply.status == 200)
-        except (urllib.error.URLError, OSError):
-            return False
-
-    def _seen(self) -> frozenset[str]:
+    def seen(self) -> frozenset[str]:
+        """The ids of the captured tables that were there when it was last started."""
         try:
             return frozenset(json.loads(self._seen_file.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return frozenset()
 
-    def _launch(self, session: Any) -> None:
-        capture.switch_on(session, self._spec.keyspace, self._spec.tables)
+    def launch(self, session: Any) -> None:
+        """Start it, without waiting, while it is `locked`. Raises StartError, cql.UNREACHABLE."""
         seen = sorted(capture.captured(session))
         # It notes the highest position of a table that Kafka has acknowledged. After a crash it
         # would skip what was on its way to another partition: what lies in cdc_raw is sent again.
         shutil.rmtree(self._layout.agent / "offsets", ignore_errors=True)
         self._log_begins = self.daemon.log.stat().st_size if self.daemon.log.exists() else 0
-        self.daemon.start(self._command(), cwd=self._layout.agent)
+        self.daemon.start(self._command(session), cwd=self._layout.agent)
         replace_text(self._seen_file, json.dumps(seen))
 
+    def await_answer(self, session: Any) -> None:
+        """Return when it answers, or is on hold by now; it is started again where it has ended.
+
+        Raises StartError, cql.UNREACHABLE.
+        """
+        deaths = itertools.count(1)
+        until(lambda: self._answers(session, deaths), HANG_S, "the agent answers")
+
+    def end(self) -> None:
+        """End it in order, while it is `locked`."""
+        self.daemon.terminate(STOP_GRACE_S)
+
+    def stop(self) -> None:
+        """Stop it in order and take it off hold."""
+        with self.locked():
+            self.end()
+            self.let_go()
+
+    def kill(self) -> None:
+        """End it as a crash does, and hold it."""
+        with self.locked():
+            self.hold()
+            self.daemon.kill()
+
+    def pause(self) -> None:
+        """Stop it in its tracks (SIGSTOP), and hold it."""
+        with self.locked():
+            self.hold()
+            self.daemon.send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused agent go on, off hold."""
+        with self.locked():
+            self.daemon.send(signal.SIGCONT)
+            self.let_go()
+
+    def pings(self) -> bool:
+        """Whether its HTTP server answers."""
+        try:
+            with urllib.request.urlopen(f"{self.place.agent_url}/ping", timeout=5) as reply:
+                return bool(reply.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def erase(self) -> None:
+        """Empty its disk. It must not run."""
+        shutil.rmtree(self._layout.agent)
+        self._layout.make()
+
     def _answers(self, session: Any, deaths: Iterator[int]) -> bool:
-        """Whether it answers, or is on hold by now; started again where it has ended."""
-        with exclusive(self._lock):
+        with self.locked():
             if self.held():
                 return True
             if self._has_misread():
-                self.daemon.terminate(STOP_GRACE_S)
+                self.end()
             if not self.daemon.alive():
                 if next(deaths) == MOST_STARTS:
                     raise StartError(
                         f"the agent ended during its start, see {self.daemon.log}: "
                         f"{self.daemon.last_words()}"
                     )
-                self._launch(session)
+                self.launch(session)
         return self.pings()
 
     def _has_misread(self) -> bool:
@@ -150,7 +150,7 @@ class Agent:
             return False
         return MISREAD in self.daemon.log.read_bytes()[self._log_begins :]
 
-    def _command(self) -> list[str]:
+    def _command(self, session: Any) -> list[str]:
         work = self._layout.agent
         for name in ("relocation", "offsets"):
             (work / name).mkdir(parents=True, exist_ok=True)
@@ -159,9 +159,9 @@ class Agent:
         driver_conf = render(
             TEMPLATES / "driver.conf",
             work / "driver.conf",
-            host="127.0.0.1",
+            host=self.place.host,
             native_port=self._spec.ports.cassandra,
-            datacenter="datacenter1",
+            datacenter=self.place.data_centre,
             auth=_login(self._spec.admin),
         )
         properties = render(
@@ -169,19 +169,20 @@ class Agent:
             work / "agent.properties",
             connector_class=f"io.debezium.connector.cassandra.Cassandra{major}Connector",
             topic_prefix=self._spec.topic_prefix,
-            cassandra_yaml=str(self._layout.cassandra / "conf" / "cassandra.yaml"),
+            cassandra_yaml=str(self._layout.cassandra_yaml),
             driver_conf=str(driver_conf),
             cluster_name=CLUSTER_NAME,
-            node_id="node-1",
+            node_id=cql.host_id(session, self.place.host),
             work=str(work),
             bootstrap_servers=self._spec.bootstrap_servers,
-            http_port=self._spec.ports.agent_http,
+            http_port=self.place.agent_http,
         )
         command = [java(), *JVM, f"@{CASSANDRA_TEMPLATES / 'jvm17.options'}"]
         if major == "4":
             command.append(f"@{CASSANDRA_TEMPLATES / 'jvm17-4.1.options'}")
             command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")
         command += [
+            f"-Dcassandra-rackdc.properties={self._layout.rackdc.as_uri()}",
             f"-Dcassandra.storagedir={self._layout.cassandra}",
             f"-Dlogback.configurationFile={TEMPLATES / 'logback.xml'}",
         ]

@@ -3,10 +3,12 @@
 import logging
 import re
 import shutil
-from collections.abc import Iterable
+import signal
+import subprocess
+from collections.abc import Iterable, Sequence
 
 from deploy.embedded import cql
-from deploy.embedded.errors import StartError
+from deploy.embedded.errors import EmbeddedError, StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
@@ -18,28 +20,42 @@ log = logging.getLogger(__name__)
 
 CLUSTER_NAME = "embedded"
 STOP_GRACE_S = 60.0
-JVM = ("-Xms512m", "-Xmx768m", *UNVERIFIED)
+ALONE = ("-Xms512m", "-Xmx768m", "-Dcassandra.ring_delay_ms=1")
+"""Java's options of the only node: how large its heap is, how long (ms) it listens to the others
+before it takes tokens or leaves."""
+ONE_OF_SEVERAL = ("-Xms256m", "-Xmx448m", "-Dcassandra.ring_delay_ms=5000")
+JOINING = "-Dcassandra.auto_bootstrap=true"
+"""A node that comes later takes data over; nodes that begin together have none."""
+SNITCH = "GossipingPropertyFileSnitch"
 TEMPLATES = DEPLOY / "cassandra"
 SETTING = re.compile(r"^([a-z_]+):", re.MULTILINE)
 
 
 class CassandraNode:
-    """Starts and stops the node; data, ports and configuration stay between starts."""
+    """Starts and stops one node; data, ports and configuration stay between starts."""
 
-    def __init__(self, layout: Layout, spec: Spec) -> None:
-        self._layout = layout
+    def __init__(self, layout: Layout, spec: Spec, number: int = 1) -> None:
+        self._layout = layout.of_node(number)
         self._spec = spec
-        self.daemon = Daemon("cassandra", layout.run, layout.logs / "cassandra.log")
+        self.place = spec.nodes[number - 1]
+        self.daemon = Daemon("cassandra", self._layout.run, self._layout.logs / "cassandra.log")
 
-    def launch(self) -> None:
-        """Start it unless it runs, without waiting. Raises EmbeddedError."""
+    def launch(self, *options: str) -> None:
+        """Start it unless it runs, without waiting; `options` are more of Java's.
+
+        Raises EmbeddedError.
+        """
         if not self.daemon.alive():
             self.write_config()
-            self.daemon.start(self._command(), cwd=self._layout.cassandra)
+            self.daemon.start(self._command(options), cwd=self._layout.cassandra)
 
     def await_ready(self) -> None:
         """Return when it answers queries (and logins). Raises StartError."""
         until(self._answers, HANG_S, "Cassandra answers")
+
+    def await_gossip(self) -> None:
+        """Return when other nodes can speak to it. Raises StartError."""
+        until(self._listens, HANG_S, "Cassandra listens to other nodes")
 
     def stop(self) -> None:
         """Stop it in order: what it holds is flushed."""
@@ -49,8 +65,34 @@ class CassandraNode:
         """End it as a crash does."""
         self.daemon.kill()
 
+    def pause(self) -> None:
+        """Stop it in its tracks (SIGSTOP)."""
+        self.daemon.send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after pause()."""
+        self.daemon.send(signal.SIGCONT)
+
+    def erase(self) -> None:
+        """Empty its disks. It must not run."""
+        shutil.rmtree(self._layout.cassandra)
+        self._layout.make()
+
+    def nodetool(self, *arguments: str) -> str:
+        """What nodetool says about this node. Raises EmbeddedError where it fails."""
+        command = [java(), f"@{TEMPLATES / 'jvm17.options'}", f"-Duser.home={self._layout.root}"]
+        logback = self._layout.cassandra / "conf" / "logback.xml"
+        command += [f"-Dlogback.configurationFile={logback}", "-cp", self._classpath()]
+        command.append("org.apache.cassandra.tools.NodeTool")
+        command += ["-p", str(self.place.jmx), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+            raise EmbeddedError(f"nodetool {arguments[0]} at {self.place.host}: {said[:300]}")
+        return done.stdout
+
     def write_config(self) -> None:
-        """Write cassandra.yaml, which the agent reads too, and the logging configuration."""
+        """Write cassandra.yaml, which the agent reads too, and what stands beside it."""
         conf = self._layout.cassandra / "conf"
         names = ["cassandra.yaml"]
         if self._spec.release == "5.0":
@@ -68,45 +110,67 @@ class CassandraNode:
         )
         render(
             whole,
-            conf / "cassandra.yaml",
+            self._layout.cassandra_yaml,
             cluster_name=CLUSTER_NAME,
             storage=str(self._layout.cassandra),
             storage_port=self._spec.ports.cassandra_storage,
             native_port=self._spec.ports.cassandra,
+            address=self.place.host,
+            endpoint_snitch=SNITCH if len(self._spec.nodes) > 1 else "SimpleSnitch",
         )
         whole.unlink()
+        render(
+            TEMPLATES / "cassandra-rackdc.properties",
+            self._layout.rackdc,
+            datacenter=self.place.data_centre,
+            rack="rack1",
+        )
         shutil.copy(TEMPLATES / "logback.xml", conf / "logback.xml")
 
     def _answers(self) -> bool:
+        self._refuse_dead()
+        native = self._spec.ports.cassandra
+        return is_open(native, self.place.host) and cql.answers(self._spec, self.place.host)
+
+    def _listens(self) -> bool:
+        self._refuse_dead()
+        return is_open(self._spec.ports.cassandra_storage, self.place.host)
+
+    def _refuse_dead(self) -> None:
         if not self.daemon.alive():
             raise StartError(
                 f"Cassandra ended during its start, see {self.daemon.log}: "
                 f"{self.daemon.last_words()}"
             )
-        return is_open(self._spec.ports.cassandra) and cql.answers(self._spec)
 
-    def _command(self) -> list[str]:
+    def _classpath(self) -> str:
+        return f"{folder(f'cassandra-{self._spec.release}')}/*"
+
+    def _command(self, options: Sequence[str]) -> list[str]:
         conf = self._layout.cassandra / "conf"
         jars = folder(f"cassandra-{self._spec.release}")
-        command = [java(), *JVM, f"@{TEMPLATES / 'jvm17.options'}"]
+        several = len(self._spec.nodes) > 1
+        command = [java(), *(ONE_OF_SEVERAL if several else ALONE), *UNVERIFIED]
+        command.append(f"@{TEMPLATES / 'jvm17.options'}")
         if self._spec.caches == "small":
             command += LIGHT_COMPILER
         if self._spec.release == "4.1":
             command.append(f"@{TEMPLATES / 'jvm17-4.1.options'}")
             command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")
         command += [
-            f"-Dcassandra.config={(conf / 'cassandra.yaml').as_uri()}",
+            f"-Dcassandra.config={self._layout.cassandra_yaml.as_uri()}",
+            f"-Dcassandra-rackdc.properties={self._layout.rackdc.as_uri()}",
             f"-Dcassandra.storagedir={self._layout.cassandra}",
             f"-Dlogback.configurationFile={conf / 'logback.xml'}",
             f"-Dstack.audit.log={self._layout.logs / 'audit.log'}",
-            f"-Dcassandra.jmx.local.port={self._spec.ports.cassandra_jmx}",
+            f"-Dcassandra.jmx.local.port={self.place.jmx}",
             "-Dcassandra-foreground=yes",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",
-            "-Dcassandra.ring_delay_ms=1",
             "-Dcassandra.superuser_setup_delay_ms=0",
             "-Dcassandra.shutdown_announce_in_ms=0",
+            *options,
         ]
-        command += ["-cp", f"{jars}/*", "org.apache.cassandra.service.CassandraDaemon"]
+        command += ["-cp", self._classpath(), "org.apache.cassandra.service.CassandraDaemon"]
         return command
 
 

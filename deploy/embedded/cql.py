@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cassandra import DriverException
+from cassandra import ConsistencyLevel, DriverException
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.policies import ConstantReconnectionPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import dict_factory
 
+from deploy.embedded.errors import StartError
 from deploy.embedded.spec import Spec
 
 UNREACHABLE = (DriverException, NoHostAvailable, OSError)
@@ -19,16 +20,20 @@ TIMEOUT_S = 20.0
 
 
 @contextmanager
-def session(spec: Spec) -> Iterator[Any]:
-    """A session that gives rows as dicts and connects again by itself. Raises UNREACHABLE."""
+def session(spec: Spec, host: str = "127.0.0.1") -> Iterator[Any]:
+    """A session at one node; it gives rows as dicts, connects again by itself.
+
+    Raises UNREACHABLE.
+    """
     profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy(["127.0.0.1"]),
+        load_balancing_policy=WhiteListRoundRobinPolicy([host]),
         row_factory=dict_factory,
         request_timeout=TIMEOUT_S,
+        consistency_level=ConsistencyLevel.QUORUM,  # a single copy may be in another data centre
     )
     login = PlainTextAuthProvider(spec.admin.username, spec.admin.password) if spec.admin else None
     cluster = Cluster(
-        ["127.0.0.1"],
+        [host],
         port=spec.ports.cassandra,
         auth_provider=login,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
@@ -45,10 +50,18 @@ def session(spec: Spec) -> Iterator[Any]:
         cluster.shutdown()
 
 
-def answers(spec: Spec) -> bool:
-    """Whether a query is answered now, under the admin's login if there is one."""
+def host_id(session: Any, host: str) -> str:
+    """The id of the node at an address. Raises StartError where the cluster has none there."""
+    for each in session.cluster.metadata.all_hosts():
+        if each.address == host:
+            return str(each.host_id)
+    raise StartError(f"no node of the cluster is at {host}: start it before its agent")
+
+
+def answers(spec: Spec, host: str) -> bool:
+    """Whether a node answers a query now, under the admin's login if there is one."""
     try:
-        with session(spec) as connected:
+        with session(spec, host) as connected:
             connected.execute("SELECT release_version FROM system.local")
     except UNREACHABLE:
         return False

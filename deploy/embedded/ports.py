@@ -28,11 +28,11 @@ def is_free(port: int) -> bool:
     return True
 
 
-def is_open(port: int) -> bool:
-    """Whether something listens on `port` at 127.0.0.1 now."""
+def is_open(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether something listens on `port` of this machine's address `host` now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def free_ports(seed: int | None = None, claims: Path = CLAIMS) -> Iterator[int]:

@@ -9,7 +9,7 @@ def render(layout: Layout, spec: Spec) -> str:
     """The text of reconcile.toml: where the servers are, and where the checkpoint goes."""
     sections: dict[str, dict[str, object]] = {
         "cassandra": {
-            "hosts": ["127.0.0.1"],
+            "hosts": [node.host for node in spec.nodes],
             "port": spec.ports.cassandra,
             "keyspace": spec.keyspace,
             "jmx_port": spec.ports.cassandra_jmx,
@@ -19,8 +19,11 @@ def render(layout: Layout, spec: Spec) -> str:
             "topic_prefix": spec.topic_prefix,
         },
         "stream": {"checkpoint_dir": str(layout.root / "checkpoint")},
-        "agent": {"http": [spec.agent_http]},
+        "agent": {"http": [node.agent_url for node in spec.nodes]},
     }
+    if len(spec.data_centres) > 1:
+        levels = {"consistency": "QUORUM", "serial_consistency": "SERIAL"}
+        sections["cassandra"] |= {"local_dc": spec.data_centre, **levels}
     if spec.admin is not None:
         sections["cassandra"]["username"] = spec.admin.username
         sections["cassandra"]["password"] = spec.admin.password

@@ -1,6 +1,8 @@
 """What a stack is made of, decided at its first start, and where its files are."""
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
@@ -20,6 +22,9 @@ DEFAULT_KEYSPACE = "apache_james"
 DEFAULT_RELEASE: CassandraRelease = "5.0"
 DEFAULT_CACHES: Caches = "small"
 TOPIC_PREFIX = "james"
+ONE_DATA_CENTRE = "datacenter1"
+"""Its name where there is one: what a node without a word about it is in."""
+MOST_NODES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +52,36 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One Cassandra node and its agent: all nodes have the same ports, at addresses of their own.
+
+    JMX and the agent's HTTP server answer at 127.0.0.1, so those ports are the node's own.
+    """
+
+    number: int
+    data_centre: str
+    jmx: int
+    agent_http: int
+
+    @property
+    def host(self) -> str:
+        """Its address."""
+        return f"127.0.0.{self.number}"
+
+    @property
+    def agent_url(self) -> str:
+        """Its agent's HTTP server, which answers /ping."""
+        return f"http://127.0.0.1:{self.agent_http}"
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """The options of one stack; `admin` is None where Cassandra asks for no password.
 
     The changes of `tables`, in `keyspace`, are captured. `schema` is CQL that is carried out before
     the agent starts; it changes nothing where it was carried out already. `overlays` are files of
-    deploy/cassandra whose settings take the place of those of cassandra.yaml.
+    deploy/cassandra whose settings take the place of those of cassandra.yaml. `others` are the
+    nodes beside the first.
     """
 
     keyspace: str
@@ -64,6 +93,19 @@ class Spec:
     caches: Caches = DEFAULT_CACHES
     schema: tuple[str, ...] = ()
     overlays: tuple[str, ...] = ()
+    data_centre: str = ONE_DATA_CENTRE
+    others: tuple[NodeSpec, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[NodeSpec, ...]:
+        """All nodes, in the order of their numbers, which begin at 1."""
+        first = NodeSpec(1, self.data_centre, self.ports.cassandra_jmx, self.ports.agent_http)
+        return (first, *self.others)
+
+    @property
+    def data_centres(self) -> tuple[int, ...]:
+        """The number of nodes of each data centre."""
+        return tuple(Counter(node.data_centre for node in self.nodes).values())
 
     @property
     def bootstrap_servers(self) -> str:
@@ -72,8 +114,8 @@ class Spec:
 
     @property
     def agent_http(self) -> str:
-        """The agent's HTTP server, which answers /ping."""
-        return f"http://127.0.0.1:{self.ports.agent_http}"
+        """The HTTP server of the first node's agent, which answers /ping."""
+        return self.nodes[0].agent_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +125,8 @@ class Wanted:
     ``tables`` are those whose changes are captured. A new stack needs them; an old one keeps its
     own where none are given. ``caches`` may be others at each start. ``schema`` is CQL for what has
     to be there before the agent starts, each statement with IF NOT EXISTS. ``overlays`` are files
-    of deploy/cassandra whose settings take the place of those of cassandra.yaml.
+    of deploy/cassandra whose settings take the place of those of cassandra.yaml. ``data_centres``
+    are the numbers of nodes, one for each data centre; by default one node.
     """
 
     keyspace: str | None = None
@@ -93,6 +136,7 @@ class Wanted:
     caches: Caches | None = None
     schema: tuple[str, ...] = ()
     overlays: tuple[str, ...] = ()
+    data_centres: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +180,20 @@ class Layout:
         """The agent's offsets and configuration."""
         return self.root / "agent"
 
+    @property
+    def cassandra_yaml(self) -> Path:
+        """The node's configuration, which its agent reads too."""
+        return self.cassandra / "conf" / "cassandra.yaml"
+
+    @property
+    def rackdc(self) -> Path:
+        """Where node and agent read which data centre is the node's."""
+        return self.cassandra / "conf" / "cassandra-rackdc.properties"
+
+    def of_node(self, number: int) -> "Layout":
+        """The folders of one node: the first has those of the stack."""
+        return self if number == 1 else Layout(self.root / f"node-{number}")
+
     def make(self) -> None:
         """Make every folder that is not there."""
         for folder in (self.logs, self.run, self.cassandra, self.kafka, self.agent):
@@ -153,6 +211,7 @@ def load(layout: Layout) -> Spec | None:
         raw["tables"] = tuple(raw["tables"])
         raw["schema"] = tuple(raw.get("schema", ()))
         raw["overlays"] = tuple(raw.get("overlays", ()))
+        raw["others"] = tuple(NodeSpec(**each) for each in raw.get("others", ()))
         return Spec(**raw)
     except FileNotFoundError:
         return None
@@ -179,6 +238,7 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
     if not wanted.tables:
         raise MismatchError(f"{layout.root} is new: say which tables are to be captured")
     candidates = free_ports()
+    centres = data_centres_of(wanted.data_centres or (1,))
     spec = Spec(
         keyspace=wanted.keyspace or DEFAULT_KEYSPACE,
         release=wanted.release or DEFAULT_RELEASE,
@@ -188,8 +248,29 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
         caches=wanted.caches or DEFAULT_CACHES,
         schema=wanted.schema,
         overlays=wanted.overlays,
+        data_centre=centres[0],
+        others=tuple(
+            NodeSpec(number, each, next(candidates), next(candidates))
+            for number, each in enumerate(centres[1:], start=2)
+        ),
     )
     return _store(layout, spec)
+
+
+def data_centres_of(sizes: Sequence[int]) -> list[str]:
+    """The name of each node's data centre. Raises MismatchError where one is to have no node."""
+    if not sizes or min(sizes) < 1 or sum(sizes) > MOST_NODES:
+        raise MismatchError(f"a data centre has at least one node, a stack at most {MOST_NODES}")
+    names = [ONE_DATA_CENTRE] if len(sizes) == 1 else [f"dc{n + 1}" for n in range(len(sizes))]
+    return [name for name, size in zip(names, sizes, strict=True) for _ in range(size)]
+
+
+def with_one_more(layout: Layout, spec: Spec) -> Spec:
+    """The same with one more node in the first data centre, which is stored."""
+    free = free_ports()
+    last = spec.nodes[-1].number
+    more = NodeSpec(last + 1, spec.data_centre, next(free), next(free))
+    return _store(layout, replace(spec, others=(*spec.others, more)))
 
 
 def _store(layout: Layout, spec: Spec) -> Spec:
@@ -203,10 +284,13 @@ def _refuse_difference(layout: Layout, stored: Spec, wanted: Wanted) -> None:
         ("keyspace", stored.keyspace, wanted.keyspace),
         ("Cassandra", stored.release, wanted.release),
         ("authentication", stored.admin, wanted.admin),
+        ("nodes", stored.data_centres, wanted.data_centres),
     )
     for name, old, new in pairs:
         if new is not None and new != old:
             shown = "off" if old is None else "on" if isinstance(old, Credentials) else old
+            if isinstance(old, tuple):
+                shown = " + ".join(map(str, old))
             raise MismatchError(
                 f"{layout.root} was made with {name} {shown}: use another --data-dir"
             )

@@ -9,19 +9,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from deploy.embedded import cql, jars, settings_file
-from deploy.embedded.agent import Agent
+from deploy.embedded.agents import Agents
 from deploy.embedded.broker import Broker
-from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.errors import MismatchError
 from deploy.embedded.interrupts import held_back
+from deploy.embedded.node import StackNode
 from deploy.embedded.process import Daemon, exclusive
-from deploy.embedded.spec import Credentials, Layout, Spec, Wanted, decide, load
+from deploy.embedded.spec import Credentials, Layout, Spec, Wanted, decide, load, with_one_more
 
 SUPERVISOR_GRACE_S = 20.0
 
 
 class Stack:
-    """Cassandra, Kafka and the agent in one data directory, with a supervisor beside them.
+    """Cassandra, Kafka and the agents in one data directory, with a supervisor beside them.
+
+    What concerns one node or one agent here concerns the first; `nodes` has all.
 
     As a context manager it is up inside, and down, with its data kept, after.
     """
@@ -31,12 +33,16 @@ class Stack:
         self.layout = Layout(Path(data_dir).resolve())
         self.spec: Spec = decide(self.layout, wanted or Wanted())
         self.layout.make()
-        self._cassandra = CassandraNode(self.layout, self.spec)
         self._kafka = Broker(self.layout, self.spec)
-        self._agent = Agent(self.layout, self.spec)
+        self._make_nodes()
         self._supervisor = Daemon(
             "supervisor", self.layout.run, self.layout.logs / "supervisor.log"
         )
+
+    def _make_nodes(self) -> None:
+        self._agents = Agents.of(self.layout, self.spec)
+        each = [node.number for node in self.spec.nodes]
+        self.nodes = [StackNode(self.layout, self.spec, n, self._agents) for n in each]
 
     @classmethod
     def existing(cls, data_dir: Path | str) -> Self:
@@ -46,8 +52,13 @@ class Stack:
         return cls(data_dir)
 
     @property
+    def host(self) -> str:
+        """A node to ask: the first that is not stopped, killed or paused with its agent."""
+        return self._agents.host()
+
+    @property
     def cassandra_port(self) -> int:
-        """The port of CQL at 127.0.0.1."""
+        """The port of CQL at each node's address."""
         return self.spec.ports.cassandra
 
     @property
@@ -57,7 +68,7 @@ class Stack:
 
     @property
     def agent_http(self) -> str:
-        """The agent's HTTP server, which answers /ping."""
+        """The HTTP server of the first node's agent, which answers /ping."""
         return self.spec.agent_http
 
     @property
@@ -118,8 +129,12 @@ class Stack:
 
     def missing(self) -> list[str]:
         """The names of the parts that do not run."""
-        parts = (self._cassandra.daemon, self._kafka.daemon, self._agent.daemon, self._supervisor)
-        return [part.name for part in parts if not part.alive()]
+        found = [part.name for part in (self._kafka.daemon, self._supervisor) if not part.alive()]
+        for node in self.nodes:
+            of = "" if node.place.number == 1 else f" of {node.place.host}"
+            parts = (node.cassandra.daemon, node.agent.daemon)
+            found += [f"{part.name}{of}" for part in parts if not part.alive()]
+        return found
 
     def describe(self) -> dict[str, object]:
         """What a client needs to know, ready for JSON."""
@@ -135,9 +150,20 @@ class Stack:
     def capture_tables(self) -> None:
         """Have every table that exists now captured, without waiting for the supervisor.
 
-        Returns when the agent sees them all. Raises EmbeddedError, cql.UNREACHABLE.
+        Returns when the agents see them all. Raises EmbeddedError, cql.UNREACHABLE.
         """
-        self.start_agent()
+        with cql.session(self.spec, self.host) as session:
+            self._agents.start(session)
+
+    def add_node(self) -> StackNode:
+        """One node more in the first data centre, which is not started yet: see `StackNode.join`.
+
+        The supervisor watches its agent from the next up() on.
+        """
+        self.spec = with_one_more(self.layout, self.spec)
+        self._make_nodes()
+        self.nodes[-1].agent.hold()
+        return self.nodes[-1]
 
     @contextmanager
     def unsupervised(self) -> Iterator[None]:
@@ -149,45 +175,45 @@ class Stack:
             self._supervisor.send(signal.SIGCONT)
 
     def uncaptured(self, session: Any) -> frozenset[str]:
-        """The tables that the agent does not see yet; empty: every change from now on is captured.
+        """The tables that an agent does not see yet; empty: every change from now on is captured.
 
         Names of tables without capture, ids of others. Raises cql.UNREACHABLE.
         """
-        return self._agent.unseen(session)
+        return self._agents.unseen(session)
 
     def agent_answers(self) -> bool:
-        """Whether the agent's HTTP server answers now."""
-        return self._agent.pings()
+        """Whether the HTTP server of each agent answers now."""
+        return all(node.agent.pings() for node in self.nodes)
 
     def kill_agent(self) -> None:
         """End the agent as a crash does; it stays dead until start_agent()."""
-        self._agent.kill()
+        self.nodes[0].agent.kill()
 
     def start_agent(self) -> None:
         """Start the agent and wait until it answers. Raises EmbeddedError, cql.UNREACHABLE."""
-        with cql.session(self.spec) as session:
-            self._agent.start(session)
+        self.nodes[0].agent.let_go()
+        self.capture_tables()
 
     def pause_agent(self) -> None:
         """Stop the agent in its tracks until resume_agent()."""
-        self._agent.pause()
+        self.nodes[0].agent.pause()
 
     def resume_agent(self) -> None:
         """Let a paused agent go on."""
-        self._agent.resume()
+        self.nodes[0].agent.resume()
 
     def stop_cassandra(self) -> None:
         """Stop Cassandra in order."""
-        self._cassandra.stop()
+        self.nodes[0].cassandra.stop()
 
     def kill_cassandra(self) -> None:
         """End Cassandra as a crash does."""
-        self._cassandra.kill()
+        self.nodes[0].cassandra.kill()
 
     def start_cassandra(self) -> None:
         """Start Cassandra on its port and data, and wait until it answers. Raises EmbeddedError."""
-        self._cassandra.launch()
-        self._cassandra.await_ready()
+        self.nodes[0].cassandra.launch()
+        self.nodes[0].cassandra.await_ready()
 
     def kill_kafka(self) -> None:
         """End Kafka as a crash does."""
@@ -202,26 +228,34 @@ class Stack:
         major = self.spec.release.partition(".")[0]
         jars.fetch((f"cassandra-{self.spec.release}", f"agent-{major}", "kafka"))
         self.config.write_text(settings_file.render(self.layout, self.spec), encoding="utf-8")
-        self._cassandra.launch()
+        first, *others = (node.cassandra for node in self.nodes)
+        first.launch()
         self._kafka.launch()
+        if others:
+            first.await_gossip()
+        for each in others:
+            each.launch()
         self._kafka.await_ready()
-        self._cassandra.await_ready()
+        for node in self.nodes:
+            node.cassandra.await_ready()
+            node.agent.resume()
         with cql.session(self.spec) as session:
             for statement in self.spec.schema:
                 session.execute(statement)
-            self._agent.resume()
-            self._agent.start(session)
+            self._agents.start(session)
         command = [sys.executable, "-m", "deploy.embedded", "supervise"]
         self._supervisor.start([*command, "--data-dir", str(self.layout.root)], cwd=jars.ROOT)
 
     def _stop_all(self) -> None:
         with held_back():
             self._supervisor.terminate(SUPERVISOR_GRACE_S)
-            self._agent.stop()
+            for node in self.nodes:
+                node.agent.stop()
             self._kafka.stop()
-            self._cassandra.stop()
+            for node in self.nodes:
+                node.cassandra.stop()
 
 
 def open_session(stack: Stack) -> Any:
     """A context manager giving a driver session under the admin's login, rows as dicts."""
-    return cql.session(stack.spec)
+    return cql.session(stack.spec, stack.host)

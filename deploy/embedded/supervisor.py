@@ -1,7 +1,7 @@
 """What watches over a running stack from outside any test or shell, until `down`.
 
-It turns change capture on for tables that appear, starts the agent when it died, and restarts it
-when a table appeared that it cannot see.
+It turns change capture on for tables that appear, starts an agent that died, and restarts agents
+when a table appeared that they cannot see.
 """
 
 import logging
@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from deploy.embedded import cql
-from deploy.embedded.agent import Agent
+from deploy.embedded.agents import Agents
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.spec import Layout, Spec
 
@@ -29,7 +29,7 @@ class Supervisor:
 
     def __init__(self, layout: Layout, spec: Spec) -> None:
         self._spec = spec
-        self._agent = Agent(layout, spec)
+        self._agents = Agents.of(layout, spec)
         self._ended = threading.Event()
         self._away = False
         self._back_off_s = EVERY_S
@@ -42,10 +42,11 @@ class Supervisor:
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._end)
         while not self._ended.is_set():
+            host = self._agents.host()
             try:
-                with cql.session(self._spec) as session:
+                with cql.session(self._spec, host) as session:
                     self._away = False
-                    self._watch(session)
+                    self._watch(session, host)
             except cql.UNREACHABLE as error:
                 if not self._away:
                     log.warning("Cassandra is away, trying again every second: %s", error)
@@ -55,14 +56,14 @@ class Supervisor:
     def _end(self, _signum: int, _frame: FrameType | None) -> None:
         self._ended.set()
 
-    def _watch(self, session: Any) -> None:
-        while not self._ended.is_set():
+    def _watch(self, session: Any, host: str) -> None:
+        while not self._ended.is_set() and self._agents.host() == host:
             self.look(session)
             self._ended.wait(EVERY_S)
 
     def look(self, session: Any) -> None:
         """One round. Raises cql.UNREACHABLE."""
-        unseen = self._agent.unseen(session)
+        unseen = self._agents.unseen(session)
         if unseen != self._unseen:
             # Whoever makes tables makes many: wait until two looks agree.
             self._unseen = unseen
@@ -71,19 +72,18 @@ class Supervisor:
                 return
         if not unseen:
             self._unseen_since = None
-        dead = not self._agent.daemon.alive()
-        if (dead or unseen) and time.monotonic() >= self._not_before:
-            self._start_agent(session)
+        if (self._agents.ended() or unseen) and time.monotonic() >= self._not_before:
+            self._start_agents(session)
 
-    def _start_agent(self, session: Any) -> None:
-        if self._agent.held():
-            self._agent.start_unless_held(session)  # for the sake of the tables only
+    def _start_agents(self, session: Any) -> None:
+        if all(agent.held() for agent in self._agents.each):
+            self._agents.start(session)  # for the sake of the tables only
             return
         if time.monotonic() - self._not_before > STEADY_AFTER_S:
             self._back_off_s = EVERY_S
         log.info("starting the agent" if not self._unseen else "restarting the agent: new tables")
         try:
-            self._agent.start_unless_held(session)
+            self._agents.start(session)
         except EmbeddedError as error:
             log.error("the agent did not start: %s", error)
         self._not_before = time.monotonic() + self._back_off_s

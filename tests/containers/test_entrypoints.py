@@ -22,6 +22,7 @@ AGENT_TEMPLATES = ("agent/agent.properties", "agent/driver.conf", "agent/logback
 NODE_TEMPLATES = (
     "cassandra/cassandra.yaml",
     "cassandra/cassandra-5.0.yaml",
+    "cassandra/cassandra-rackdc.properties",
     "cassandra/jvm17.options",
 )
 
@@ -137,6 +138,31 @@ def test_the_agent_reads_the_yaml_of_its_node(agent: tuple[Path, Path]) -> None:
     assert node["cdc_block_writes"] is False
     assert node["cdc_on_repair_enabled"] is False
     assert node["cdc_raw_directory"] == "/var/lib/cassandra/cdc_raw"
+
+
+def test_the_agent_knows_the_data_centre_of_its_node_by_the_nodes_snitch(
+    agent: tuple[Path, Path],
+) -> None:
+    """It makes that snitch, and ends at its start where the snitch's file is not there."""
+    entrypoint, work = agent
+    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
+    assert yaml.safe_load((work / "cassandra.yaml").read_text("utf-8"))["endpoint_snitch"] == (
+        "SimpleSnitch"
+    )
+    done = start_agent(
+        entrypoint,
+        CASSANDRA_HOST="c",
+        KAFKA_BOOTSTRAP_SERVERS="k:1",
+        CASSANDRA_ENDPOINT_SNITCH="GossipingPropertyFileSnitch",
+        CASSANDRA_DATACENTER="rome",
+        CASSANDRA_RACK="r2",
+    )
+    node = yaml.safe_load((work / "cassandra.yaml").read_text("utf-8"))
+    assert node["endpoint_snitch"] == "GossipingPropertyFileSnitch"
+    file = work / "cassandra-rackdc.properties"
+    assert properties(file.read_text("utf-8")) == {"dc": "rome", "rack": "r2"}
+    assert f"-Dcassandra-rackdc.properties=file:{file}" in done.stdout.splitlines()
+    assert 'local-datacenter = "rome"' in (work / "driver.conf").read_text("utf-8")
 
 
 def test_the_agent_logs_in_where_it_is_told_to(agent: tuple[Path, Path]) -> None:

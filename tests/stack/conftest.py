@@ -14,6 +14,7 @@ import pytest
 from cassandra.cluster import Session
 
 from deploy.embedded import ADMIN, Stack
+from deploy.embedded.node import StackNode
 from deploy.embedded.spec import CassandraRelease
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from tests.conftest import make_mail_tables
@@ -24,7 +25,6 @@ from tests.stack.pasts import a_scene_with_a_past
 from tests.stack.reconnecting import reconnecting
 from tests.stack.rounds import Ground, ground
 from tests.stack.scenes import Scene, begin_at_the_end
-from tests.stack.second_node import SecondNode, second_node
 from tests.stack.skewed import SKEWED
 from tests.stack.streams import Stream, write_settings
 from tests.stack.watched import Restarted, Watched, watched
@@ -187,10 +187,9 @@ def own_scenes(
 
 
 @pytest.fixture(scope="module")
-def node(own_stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecondNode]:
+def node(own_stack: Stack) -> StackNode:
     """A second node there, which is not started yet."""
-    with second_node(own_stack, tmp_path_factory.mktemp("second")) as made:
-        yield made
+    return own_stack.add_node()
 
 
 @pytest.fixture(scope="module")

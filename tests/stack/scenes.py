@@ -30,14 +30,15 @@ from checkpoints.cassandra import (
     CassandraJournal,
     CassandraLineage,
     Store,
-    create_schema,
 )
 from checkpoints.clock import now_micros, to_micros
+from checkpoints.schema.upgrade import upgrade
 from reconcilers.declared.capture import text_of
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, load
 from streaming.topics import Watcher
 from tests.endpoints import Endpoints
+from tests.sessions import replication_of
 from tests.stack.streams import PATIENCE, Stream, until
 
 SECOND_US = 1_000_000
@@ -455,11 +456,12 @@ def begin_at_the_end(session: Session, config: Path) -> None:
     """Let the first start of a stream go on after what other tests have written up to now.
 
     All keyspaces have one topic: the stream would else read what every test before it has left.
-    What is written from now on is remembered as if it watched already.
+    What is written from now on is remembered as if it watched already. Our own keyspace has the
+    copies of James's.
     """
     settings = load(config, {})
-    create_schema(session, settings.cassandra.own_keyspace)
     store = Store(session, settings.cassandra.own_keyspace)
+    upgrade(store, replication_of(session, settings.cassandra.keyspace))
     bookmarks = CassandraBookmarks(store)
     since = now_micros() - to_micros(settings.stream.delay)
     CassandraLineage(store).watch_from(since, as_captured(session, settings.cassandra.keyspace))

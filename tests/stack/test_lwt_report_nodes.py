@@ -7,10 +7,10 @@ from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from deploy.embedded import Stack
+from deploy.embedded.node import StackNode
 from reconcilers.lwt.placement import exactly
 from streaming.settings import load
 from tests.stack.reporting import Mail, mail, reporting
-from tests.stack.second_node import HOST, SecondNode
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
@@ -41,18 +41,18 @@ def test_a_node_that_is_started_again_counts_from_then_on(own_stack: Stack, plai
 
 
 def test_two_nodes_are_added_and_one_that_goes_away_is_named(
-    own_stack: Stack, plain: Mail, node: SecondNode
+    own_stack: Stack, plain: Mail, node: StackNode
 ) -> None:
-    node.start()
+    node.join()
     settings = load(own_stack.config, {}).cassandra
-    places = (f"127.0.0.1:{settings.jmx_port}", node.jmx)
+    places = (f"127.0.0.1:{settings.jmx_port}", f"127.0.0.1:{node.place.jmx}")
     with reporting(settings, places) as report:
         both = report(lambda: plain.insert(*range(200, 230)))
-        assert both.work.nodes == both.work.told_lwt == {"127.0.0.1", HOST}
+        assert both.work.nodes == both.work.told_lwt == {"127.0.0.1", node.place.host}
         assert plain.of(both, "imapuidtable").changed == exactly(30)
-        one = report(node.stop)
+        one = report(node.kill)
     assert one.work.nodes == {"127.0.0.1"}
-    assert any(gap.startswith(f"{HOST} is left out: ") for gap in one.work.gaps)
+    assert any(gap.startswith(f"{node.place.host} is left out: ") for gap in one.work.gaps)
 
 
 def answers(plain: Mail) -> bool:

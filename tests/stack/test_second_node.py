@@ -11,10 +11,11 @@ from functools import partial
 import pytest
 from cassandra.cluster import Session
 
+from deploy.embedded.node import StackNode
 from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import Counted
+from tests.stack.delays import delays
 from tests.stack.scenes import Place, Scene, cells
-from tests.stack.second_node import SecondNode
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
@@ -26,7 +27,7 @@ LOST_AFTER, EVERY = 20.0, 0.2
 
 
 @pytest.fixture(scope="module")
-def live(own_scenes: Scenes, node: SecondNode) -> Iterator[Scene]:
+def live(own_scenes: Scenes, node: StackNode) -> Iterator[Scene]:
     """The node lives longer than the stream."""
     changes = {
         "stream": {"delay": LATEST},
@@ -37,11 +38,11 @@ def live(own_scenes: Scenes, node: SecondNode) -> Iterator[Scene]:
 
 
 @pytest.fixture(scope="module")
-def lost(live: Scene, node: SecondNode) -> list[Place]:
+def lost(live: Scene, node: StackNode) -> list[Place]:
     """It has joined; the messages whose row of the listing was lost meanwhile."""
     until("the first node's canaries come back", lambda: delays(live))
     with writing(live) as found:
-        node.start()
+        node.join()
         until("canaries of both come back", lambda: len(delays(live)) == 2)
     return found
 
@@ -65,14 +66,6 @@ def writing(scene: Scene) -> Iterator[list[Place]]:
     finally:
         over.set()
         thread.join()
-
-
-def delays(scene: Scene) -> dict[str, float]:
-    """The age of each node's newest canary, by the node's address."""
-    hosts = {str(each.address): each.host_id for each in scene.session.cluster.metadata.all_hosts()}
-    asked = partial(scene.metric, "reconciler_capture_delay_seconds")
-    found = {address: asked(node=str(number)) for address, number in hosts.items()}
-    return {address: delay for address, delay in found.items() if delay}
 
 
 def owner(session: Session, scene: Scene, place: Place) -> str:
@@ -103,7 +96,7 @@ def test_rows_and_counters_of_both_nodes_are_repaired(live: Scene, own_session: 
 
 
 @pytest.mark.usefixtures("lost")
-def test_while_its_agent_is_silent_no_counter_is_judged(live: Scene, node: SecondNode) -> None:
+def test_while_its_agent_is_silent_no_counter_is_judged(live: Scene, node: StackNode) -> None:
     until("both keep up", lambda: max(delays(live).values()) < USUAL)
     node.agent.pause()
     until("its silence is seen", lambda: max(delays(live).values()) > SILENT)
@@ -117,7 +110,7 @@ def test_while_its_agent_is_silent_no_counter_is_judged(live: Scene, node: Secon
 
 
 @pytest.mark.usefixtures("lost")
-def test_when_it_has_left_the_first_node_goes_on_alone(live: Scene, node: SecondNode) -> None:
+def test_when_it_has_left_the_first_node_goes_on_alone(live: Scene, node: StackNode) -> None:
     node.leave()
     place, box = Place(), Counted(live).create().hold(seen=1, unseen=1)
     live.write_truth(place, cells())

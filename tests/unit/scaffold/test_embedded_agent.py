@@ -4,11 +4,13 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deploy.embedded import capture
 from deploy.embedded.agent import MOST_STARTS, Agent
+from deploy.embedded.agents import Agents
 from deploy.embedded.errors import StartError
 from deploy.embedded.spec import Layout, Wanted, decide
 
@@ -45,7 +47,11 @@ class Small(Agent):
     def starts(self) -> int:
         return len(self.starts_file.read_text(encoding="utf-8"))
 
-    def _command(self) -> list[str]:
+    def begin(self) -> None:
+        """As the only one of its stack."""
+        Agents(self.spec, [self]).start(session=None)
+
+    def _command(self, session: Any) -> list[str]:
         port = str(self.spec.ports.agent_http)
         return [sys.executable, "-c", PROGRAM, *self._told(port)]
 
@@ -69,7 +75,7 @@ def agent(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Small]:
 
 @pytest.mark.parametrize("agent", [0, 1, MOST_STARTS - 1], indirect=True)
 def test_an_agent_that_ends_during_its_start_is_started_again(agent: Small) -> None:
-    agent.start(session=None)
+    agent.begin()
     assert agent.pings()
     assert agent.starts == agent.fails + 1
 
@@ -77,7 +83,7 @@ def test_an_agent_that_ends_during_its_start_is_started_again(agent: Small) -> N
 def test_an_agent_that_could_not_read_the_schema_is_started_again(tmp_path: Path) -> None:
     agent = Small(tmp_path, fails=0, misreads=1)
     try:
-        agent.start(session=None)
+        agent.begin()
         assert (agent.pings(), agent.starts) == (True, 2)
     finally:
         agent.stop()
@@ -86,7 +92,7 @@ def test_an_agent_that_could_not_read_the_schema_is_started_again(tmp_path: Path
 @pytest.mark.parametrize("agent", [MOST_STARTS], indirect=True)
 def test_an_agent_that_never_comes_up_is_one_line(agent: Small) -> None:
     with pytest.raises(StartError, match=r"ended during its start.*ERROR: a file is gone"):
-        agent.start(session=None)
+        agent.begin()
     assert agent.starts == MOST_STARTS
 
 
@@ -94,10 +100,10 @@ def test_an_agent_that_never_comes_up_is_one_line(agent: Small) -> None:
 def test_who_reads_what_an_agent_sees_while_it_starts_reads_all_of_it(
     agent: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent.start(session=None)
+    agent.begin()
     with (agent.layout.run / "agent.tables.json").open(encoding="utf-8") as opened:
         agent.stop()
         monkeypatch.setattr(capture, "captured", lambda *_: frozenset({"a table's id"}))
-        agent.start(session=None)
+        agent.begin()
         assert json.load(opened) == []
-    assert agent.unseen(session=None) == frozenset()
+    assert Agents(agent.spec, [agent]).unseen(session=None) == frozenset()
