@@ -6,27 +6,34 @@ from uuid import UUID
 
 from deploy.comparison.messages import DifferenceKind, Mismatch
 from deploy.comparison.snapshot import Snapshot
-from deploy.mailserver.counters import CURRENT_QUOTA, MAILBOX_COUNTERS, CounterTable
+from deploy.mailserver.counters import COUNTER_TABLES, MAILBOX_COUNTERS, CounterTable
 from deploy.mailserver.history import counter_row
 
 
 def counter_differences(tables: Snapshot) -> Iterator[Mismatch]:
     """Every mailbox and quota root whose counters are not what the truth adds up to."""
-    mailboxes = {mailboxid: mailboxid for mailboxid in tables.roots}
-    yield from _wrong(MAILBOX_COUNTERS, mailboxes, tables)
-    yield from _wrong(CURRENT_QUOTA, tables.roots, tables)
+    for table in COUNTER_TABLES.values():
+        yield from _wrong(table, tables)
 
 
-def _wrong(
-    table: CounterTable, owners: Mapping[UUID, UUID | str], tables: Snapshot
-) -> Iterator[Mismatch]:
-    """`owners` tells whose counters a mailbox adds to. One that was never written is 0."""
+def wanted_sums(table: CounterTable, tables: Snapshot) -> dict[UUID | str, Counter[str]]:
+    """What the truth adds up to for each mailbox or quota root, by counter."""
+    owners: Mapping[UUID, UUID | str] = (
+        {mailboxid: mailboxid for mailboxid in tables.roots}
+        if table is MAILBOX_COUNTERS
+        else tables.roots
+    )
     sums: dict[UUID | str, Counter[str]] = {owner: Counter() for owner in owners.values()}
     for (mailboxid, _), claims in tables.truth.items():
         for cells in claims:
             if mailboxid in owners:
                 sums[owners[mailboxid]].update(table.share(cells))
-    for owner, wanted in sums.items():
+    return sums
+
+
+def _wrong(table: CounterTable, tables: Snapshot) -> Iterator[Mismatch]:
+    """One that was never written is 0."""
+    for owner, wanted in wanted_sums(table, tables).items():
         row = tables.counted.get(table.projection, {}).get(owner, {})
         wrong = tuple(
             f"{counter} is {row.get(counter) or 0}, must be {wanted[counter]}"

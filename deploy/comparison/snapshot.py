@@ -59,10 +59,11 @@ def read_whole(session: Session, keyspace: str) -> Snapshot:
 
     The session's rows must be named tuples, as they are by default.
     """
+    return snapshot_of(lambda table: _whole_table(session, keyspace, table))
 
-    def rows(table: str) -> Iterator[Cells]:
-        return _whole_table(session, keyspace, table)
 
+def snapshot_of(rows: Callable[[str], Iterable[Cells]]) -> Snapshot:
+    """What the tables hold, each read by its name as the driver returns its rows."""
     return replace(
         _messages(rows),
         lists=newest_lists(rows("eventstore")),
@@ -90,7 +91,7 @@ def read_whole(session: Session, keyspace: str) -> Snapshot:
     )
 
 
-def _messages(rows: Callable[[str], Iterator[Cells]]) -> Snapshot:
+def _messages(rows: Callable[[str], Iterable[Cells]]) -> Snapshot:
     """Messages, their indexes and counters."""
     truth: defaultdict[RowKey, list[Cells]] = defaultdict(list)
     for row in rows("imapuidtable"):

@@ -12,7 +12,7 @@ from cassandra.cluster import Session
 
 from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
-from deploy.comparison.full_comparison import differences
+from deploy.comparison.differences import differences
 from deploy.comparison.snapshot import read_whole
 from deploy.demo.conflicts import report_conflicts
 from deploy.demo.incident import Incident

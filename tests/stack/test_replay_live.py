@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.comparison.full_comparison import message_differences
+from deploy.comparison.differences import message_differences
 from deploy.comparison.snapshot import read_whole
 from tests.stack.conftest import Scenes
 from tests.stack.pasts import (

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from deploy.comparison.full_comparison import message_differences
+from deploy.comparison.differences import message_differences
 from deploy.comparison.indexes import index_differences
 from deploy.comparison.snapshot import read_whole
 from deploy.demo.incident import delete_finished

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from cassandra.cluster import Session
 
-from deploy.comparison.full_comparison import differences, full_comparison, message_differences
+from deploy.comparison.differences import differences, message_differences
+from deploy.comparison.full_comparison import full_comparison
 from deploy.comparison.messages import DifferenceKind, Mismatch
 from deploy.comparison.snapshot import read_whole
 from deploy.demo.oddities import plant_repaired, plant_reported

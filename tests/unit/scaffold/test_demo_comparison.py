@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.comparison.full_comparison import differences
+from deploy.comparison.differences import differences
 from deploy.comparison.messages import DifferenceKind
 from deploy.comparison.snapshot import Snapshot
 from deploy.mailserver.history import NO_UID, RowKey, counter_row

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deploy.comparison.full_comparison import differences
+from deploy.comparison.differences import differences
 from deploy.comparison.messages import DifferenceKind
 from deploy.comparison.snapshot import Snapshot, read_whole
 from deploy.demo.conflicts import conflict_lines, report_conflicts
