@@ -1,0 +1,105 @@
+"""What is kept of a run: one JSON file, of which docs/nemesis.md is made. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from deploy.nemesis.verdict import Judgement, ViolationName
+
+NAMED = (
+    (ViolationName.LOST, "lost"),
+    (ViolationName.OVERRIDDEN, "overridden"),
+    (ViolationName.REMOVED, "removed without a delete"),
+    (ViolationName.TRUTH_WRITE, "truth writes"),
+    (ViolationName.DOUBLED, "doubled deltas"),
+)
+"""The violations that the first line of a report counts, with their words there."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run. `release` is Cassandra's, `at` an ISO date and time.
+
+    `operations` counts acknowledged ones, `rows` the rows that they changed. `faults` has the
+    number of faults of each kind, `violations` that of each name. `convergence_s` is the longest
+    time (s) from the end of a fault until all tables agreed; None: they never did after one.
+    """
+
+    seed: int
+    release: str
+    at: str
+    operations: int
+    rows: int
+    faults: Mapping[str, int]
+    violations: Mapping[str, int]
+    weakened: int
+    convergence_s: float | None
+    copies: int = 3
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run had no violation, and all tables agreed after each fault."""
+        return not any(self.violations.values()) and self.convergence_s is not None
+
+
+def violations_by_name(judgement: Judgement) -> dict[str, int]:
+    """The number of violations of each name, zeros included."""
+    return {name.value: judgement.count(name) for name in ViolationName}
+
+
+def first_line(record: RunRecord) -> str:
+    """The first line of a report. What did not converge is named only if there is any."""
+    counted = [f"{record.violations.get(name.value, 0)} {words}" for name, words in NAMED]
+    if left := record.violations.get(ViolationName.NOT_CONVERGED.value, 0):
+        counted.append(f"{left} not converged")
+    return (
+        f"{record.operations:,} operations, {record.rows:,} changed rows, "
+        f"{sum(record.faults.values())} faults of {len(record.faults)} kinds, "
+        f"RF {record.copies}: {', '.join(counted)}; longest convergence {_convergence(record)}"
+    )
+
+
+def record_as_json(record: RunRecord) -> str:
+    """The text of a record's file."""
+    return json.dumps(asdict(record), indent=2) + "\n"
+
+
+def record_from_json(text: str) -> RunRecord:
+    """A record from its file. Raises ValueError or TypeError if the text is no record."""
+    return RunRecord(**json.loads(text))
+
+
+def page(records: Iterable[RunRecord]) -> str:
+    """The page of all runs, in Markdown: the sums, a table of runs, a table of faults."""
+    runs = sorted(records, key=lambda record: (record.at, record.seed))
+    kinds = sorted({kind for run in runs for kind in run.faults})
+    releases = sorted({run.release for run in runs})
+    lines = [
+        "# Fault-injection runs",
+        "",
+        f"{len(runs)} runs: {sum(run.operations for run in runs):,} acknowledged operations, "
+        f"{sum(run.rows for run in runs):,} changed rows, "
+        f"{sum(not run.passed for run in runs)} failed.",
+        "",
+        "| run | Cassandra | result |",
+        "|---|---|---|",
+        *(f"| {run.at}, seed {run.seed} | {run.release} | {first_line(run)} |" for run in runs),
+        "",
+        f"| fault | {' | '.join(releases)} |",
+        f"|---|{'---|' * len(releases)}",
+        *(f"| {kind} | {_times(kind, runs, releases)} |" for kind in kinds),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _times(kind: str, runs: Iterable[RunRecord], releases: Iterable[str]) -> str:
+    """How often a fault was injected, by release."""
+    known = list(runs)
+    return " | ".join(
+        str(sum(run.faults.get(kind, 0) for run in known if run.release == release))
+        for release in releases
+    )
+
+
+def _convergence(record: RunRecord) -> str:
+    return "never" if record.convergence_s is None else f"{record.convergence_s:g} s"
