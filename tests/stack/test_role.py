@@ -29,6 +29,7 @@ from streaming.settings import Settings, load
 from streaming.tables import connect, disconnect, open_session
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
+from tests.stack.attached import TABLES as ATTACHMENTS
 from tests.stack.guarded import LOGIN, OWN, session_of, shipped_statements
 from tests.stack.scenes import Answer, reconcile
 from tests.stack.streams import until, write_settings
@@ -38,6 +39,9 @@ pytestmark = pytest.mark.stack
 EVERYTHING: Mapping[str, Mapping[str, Any]] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
     "tally": {"projections": ["mailbox_counters", "current_quota"], "max_update_lag": 2},
+    "rights": {"truth": "eventstore"},
+    "attachments": {"tables": ATTACHMENTS},
+    "mailboxes": {"watch": True},
 }
 """What switches on all that the role is for."""
 
@@ -128,6 +132,11 @@ def test_the_role_may_repair_what_is_repaired_only(settings: Settings) -> None:
         f"{mail}.applicableflag SET userflags = userflags + {{'a'}} WHERE mailboxid = {slot[0]}",
         f"{mail}.mailboxcounters SET count = count + 0 WHERE mailboxid = {slot[0]}",
         f"{mail}.currentquota SET storage = storage + 0 WHERE quotaroot = '#private&nobody'",
+        f"{mail}.usermailboxacl SET rights = 'l' WHERE username = 'ana' AND mailboxid = {slot[0]}",
+        f"{mail}.aclv2 SET rights = rights - {{'l'}} WHERE id = {slot[0]} AND key = 'ana'",
+        f"{mail}.attachmentv2 SET message_id = {slot[0]} WHERE idasuuid = {slot[0]}",
+        f"{mail}.attachmentmessageid SET attachmentid = 'a' WHERE attachmentidasuuid = {slot[0]}"
+        f" AND messageid = '{slot[0]}'",
     ):
         session.execute(f"UPDATE {change}")
     refused = (
@@ -136,6 +145,10 @@ def test_the_role_may_repair_what_is_repaired_only(settings: Settings) -> None:
         f"DELETE FROM {mail}.imapuidtable WHERE messageid = {slot[0]}",
         f"TRUNCATE {mail}.imapuidtable",
         f"TRUNCATE {mail}.messagecounter",
+        f"DELETE FROM {mail}.eventstore WHERE aggregateid = 'a'",
+        f"DELETE FROM {mail}.messagev3 WHERE messageid = {slot[0]}",
+        f"DELETE FROM {mail}.messagev2 WHERE messageid = {slot[0]}",
+        f"DELETE FROM {mail}.attachmentowners WHERE id = {slot[0]}",
         f"UPDATE {mail}.modseq SET nextmodseq = 1 WHERE mailboxid = {slot[0]}",
         f"ALTER TABLE {mail}.messageidtable WITH cdc = false",
         f"DROP TABLE {mail}.messageidtable",
