@@ -10,7 +10,7 @@ from deploy.mailserver.mail import Flags
 from deploy.mailserver.mailbag import random_content, with_attachments
 from deploy.nemesis.checker import check
 from deploy.nemesis.history import UserAnswer, UserOutcome, UserWrite
-from deploy.nemesis.statement import UserWriteKind
+from deploy.nemesis.statement import UserStatement, UserWriteKind
 from deploy.nemesis.verdict import Judgement, ViolationName
 from tests.unit.nemesis.scene import SKEW_US, NemesisScene
 
@@ -91,6 +91,25 @@ def test_a_deleted_flag_of_the_list_of_flags_is_lost_even_if_unused(scene: Nemes
     assert names(scene.judged()) == []
 
 
+def test_a_flag_in_use_that_the_list_of_flags_lost_is_one_violation(scene: NemesisScene) -> None:
+    message = scene.message()
+    scene.put("applicableflag", (message.mailboxid,), "userflags.work", None)
+    assert names(scene.judged()) == [LOST]
+
+
+def test_a_change_of_a_row_that_was_never_readable_is_lost_with_it(scene: NemesisScene) -> None:
+    message = scene.message()
+    scene.server.set_flags(message, SEEN)
+    scene.delete("messageidtable", (message.mailboxid, message.uid))
+    table, insert = "messageidtable", "messageid"
+    writes = [
+        each
+        for each in scene.writes()
+        if each.statement.table != table or insert not in each.statement.cells
+    ]
+    assert names(check(writes, scene.final(), SKEW_US)) == [LOST]
+
+
 # --- overridden
 
 
@@ -146,6 +165,13 @@ def test_a_row_that_no_user_deleted_was_removed(scene: NemesisScene, table: str)
     assert REMOVED in names(scene.judged())
     scene.table(table).deletes.clear()
     assert names(scene.judged()) == []
+
+
+def test_rights_that_no_user_took_away_were_removed(scene: NemesisScene) -> None:
+    message = scene.message()
+    scene.server.share(message.mailboxid, "ben", "lr")
+    scene.delete("aclv2", (message.mailboxid, "ben"))
+    assert names(scene.judged()) == [REMOVED]
 
 
 @pytest.mark.parametrize(("outcome", "name"), [("ok", None), ("unknown", NOT_CONVERGED)])
@@ -267,6 +293,16 @@ def test_a_user_may_have_doubled_a_delta(scene: NemesisScene, answer: UserAnswer
     judgement = check([*writes, again], scene.final(), SKEW_US)
     assert names(judgement) == [NOT_CONVERGED]
     assert judgement.weakened == 1
+
+
+def test_of_a_counter_that_a_user_deleted_nothing_is_known(scene: NemesisScene) -> None:
+    message = scene.message()
+    scene.table("mailboxcounters").counters[message.mailboxid,]["count"] = 2
+    key = (str(message.mailboxid),)
+    told = UserStatement("mailboxcounters", UserWriteKind.DELETE, key)
+    writes = scene.writes()
+    judgement = check([*writes, replace(writes[-1], statement=told)], scene.final(), SKEW_US)
+    assert (names(judgement), judgement.weakened) == ([NOT_CONVERGED], 1)
 
 
 # --- not converged
