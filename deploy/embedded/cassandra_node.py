@@ -57,6 +57,14 @@ class CassandraNode:
         """Return when other nodes can speak to it. Raises StartError."""
         until(self._listens, HANG_S, "Cassandra listens to other nodes")
 
+    def await_members(self) -> None:
+        """Return when it knows all nodes of the stack: drivers learn them from it.
+
+        Raises StartError, cql.UNREACHABLE.
+        """
+        spec, host = self._spec, self.place.host
+        until(lambda: cql.members(spec, host) == len(spec.nodes), HANG_S, "nodes know each other")
+
     def stop(self) -> None:
         """Stop it in order: what it holds is flushed."""
         self.daemon.terminate(STOP_GRACE_S)

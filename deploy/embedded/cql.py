@@ -58,6 +58,12 @@ def host_id(session: Any, host: str) -> str:
     raise StartError(f"no node of the cluster is at {host}: start it before its agent")
 
 
+def members(spec: Spec, host: str) -> int:
+    """How many nodes a driver learns from the one at an address. Raises UNREACHABLE."""
+    with session(spec, host) as connected:
+        return len(connected.cluster.metadata.all_hosts())
+
+
 def answers(spec: Spec, host: str) -> bool:
     """Whether a node answers a query now, under the admin's login if there is one."""
     try:

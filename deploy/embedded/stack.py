@@ -238,6 +238,9 @@ class Stack:
         self._kafka.await_ready()
         for node in self.nodes:
             node.cassandra.await_ready()
+        for node in self.nodes:
+            if others:
+                node.cassandra.await_members()
             node.agent.resume()
         with cql.session(self.spec) as session:
             for statement in self.spec.schema:

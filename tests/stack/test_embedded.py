@@ -291,8 +291,9 @@ def test_down_and_up_keep_ports_and_data_and_leave_no_process(own_stack: Stack) 
     [
         Wanted(release="4.1", tables=CAPTURED),
         Wanted(admin=ADMIN, tables=CAPTURED),
+        Wanted(release="4.1", tables=CAPTURED, data_centres=(2, 1)),
     ],
-    ids=["4.1", "auth"],
+    ids=["4.1", "auth", "4.1 in two data centres"],
 )
 def test_the_other_kinds_of_stack_give_the_same_events(tmp_path: Path, wanted: Wanted) -> None:
     with Stack(tmp_path, wanted) as stack, open_session(stack) as session:
