@@ -59,6 +59,14 @@ class Attached:
             *(id_as_uuid(name), str(self.id), name),
         )
 
+    def forget(self, name: str) -> None:
+        """Delete that reference."""
+        self.scene.execute(
+            "DELETE FROM $mail.attachmentmessageid"
+            " WHERE attachmentidasuuid = %s AND messageid = %s",
+            *(id_as_uuid(name), str(self.id)),
+        )
+
     def write_content(self, *names: str) -> None:
         """Content and list, in one statement."""
         self._write_list(f"{{id: '{each}', name: 'a.pdf', isinline: false}}" for each in names)

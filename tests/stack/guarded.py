@@ -29,10 +29,10 @@ def session_of(stack: Stack, username: str, password: str) -> AbstractContextMan
     return session_at("127.0.0.1", stack.cassandra_port, auth_provider=login, protocol_version=5)
 
 
-def prepare(stack: Stack, admin: Session) -> None:
+def prepare(stack: Stack, admin: Session, with_grants_of: Iterable[str] = OF_JAMES_3_8) -> None:
     """What an admin makes: James's tables and user, the shipped role, our keyspace."""
     james.create_schema(admin, stack.keyspace)
-    for statement in shipped_statements():
+    for statement in shipped_statements(with_grants_of):
         admin.execute(statement)
     create_schema(admin, OWN)
     name, password = MAIL_SERVER

@@ -5,7 +5,9 @@ role.
 """
 
 import re
+import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pytest
 from cassandra import Unauthorized
@@ -14,19 +16,42 @@ from cassandra.cluster import Session
 from checkpoints.cassandra import CassandraJournal, CassandraLineage, Store
 from checkpoints.clock import now_micros
 from deploy.embedded import Stack
+from reconcilers.declared.families.mailbox import MAILBOX
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import NEVER_WRITTEN, Kind
 from streaming.settings import CanarySettings
 from tests.endpoints import Endpoints
-from tests.stack.guarded import LOGIN, MAIL_SERVER, OWN, ROLE, prepare, session_of
-from tests.stack.scenes import as_captured
+from tests.stack.attached import TABLES, Attached, a_name
+from tests.stack.boxes import Boxes
+from tests.stack.conftest import Changes
+from tests.stack.guarded import (
+    LOGIN,
+    MAIL_SERVER,
+    OF_JAMES_3_8,
+    OWN,
+    ROLE,
+    prepare,
+    session_of,
+)
+from tests.stack.scenes import Scene, as_captured
+from tests.stack.shared_mailbox import SharedMailbox
 from tests.stack.streams import DELAY, Stream, until, write_settings
 from tests.stack.users import PROJECTION, TRUTH
 from tests.stack.watched import KINDS, SLOW, Restarted, Watched
 
 pytestmark = pytest.mark.stack
 
+ANA, BOB = "ana@example.com", "bob"
+REPAIRED = ("usermailboxacl", "aclv2", *TABLES)
+"""Projections beside that of messages."""
+TRUTHS = ("eventstore", "messagev2", "messagev3", "mailbox", "mailboxpathv3")
+KEPT: Changes = {
+    **LOGIN,
+    "rights": {"truth": "eventstore"},
+    "attachments": {"tables": TABLES},
+    "mailboxes": {"watch": True},
+}
 TABLE = re.compile(r"\|ks:(?P<keyspace>\w+)\|scope:(?P<table>\w+)\|")
 
 
@@ -35,15 +60,17 @@ def live(
     guarded: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Restarted]:
     """A stream under the role, beside the mail server under its user."""
-    prepare(guarded, admin)
+    prepare(guarded, admin, with_grants_of=(*OF_JAMES_3_8, "attachmentowners", *TABLES))
+    guarded.capture_tables()
     endpoints, store = Endpoints.of(guarded.describe()), Store(admin, OWN)
     CassandraLineage(store).watch_from(now_micros(), as_captured(admin, guarded.keyspace))
     file = tmp_path_factory.mktemp("role") / "reconcile.toml"
-    config = write_settings(file, endpoints, guarded.keyspace, OWN, LOGIN)
+    config = write_settings(file, endpoints, guarded.keyspace, OWN, KEPT)
     with session_of(guarded, *MAIL_SERVER) as mail_server:
         place = Watched(endpoints, mail_server, guarded.keyspace)
         until("the agent captures the keyspace", place.captures, SLOW)
         with Stream(config) as stream:
+            stream.wait_until_watching()  # at its start it looks which tables James writes
             yield Restarted(place, OWN, stream, CassandraJournal(store))
             assert stream.stop() == 0
 
@@ -54,10 +81,55 @@ def audited(stack: Stack, user: str) -> list[str]:
     return [line for line in lines if f"user:{user}|" in line]
 
 
-def test_a_whole_run_writes_projections_and_no_truth(live: Restarted, guarded: Stack) -> None:
+@dataclass
+class Others:
+    """Rights, attachments and a mailbox that go wrong beside the messages."""
+
+    scene: Scene
+    boxes: Boxes
+    one: str = field(default_factory=a_name)
+    two: str = field(default_factory=a_name)
+
+    def __post_init__(self) -> None:
+        self.shared, self.message = SharedMailbox(self.scene), Attached(self.scene)
+
+    def plant(self) -> None:
+        self.shared.show(BOB, "lr")
+        self.shared.list_row(BOB, "lr")
+        self.shared.grant({ANA: "lr"})
+        self.message.write_row(self.one, message_id=uuid.uuid1())
+        self.message.write_content(self.one)
+        self.message.exist()
+        self.message.refer(self.two)
+        self.boxes.path("orphan", "a")
+
+    def await_settled(self, journal: CassandraJournal) -> None:
+        """Until all is repaired, and the mailbox is reported."""
+        self.shared.await_shown(ANA, "lr")
+        self.shared.await_shown(BOB, None)
+        self.shared.await_listed(**{ANA: "lr"})
+        self.message.await_referred(self.one)
+        self.message.await_unreferred(self.two)
+        names = self.message.row
+        until("the row names it", lambda: names(self.one).message_id == self.message.id)
+        until("the conflict is reported", lambda: [*journal.open_findings(MAILBOX)])
+
+
+@pytest.fixture(scope="module")
+def others(live: Restarted, guarded: Stack) -> Others:
+    place = live.place
+    scene = Scene(place.session, place.stack, place.keyspace, OWN, live.stream)
+    return Others(scene, Boxes(scene.session, scene.keyspace))
+
+
+def test_a_whole_run_writes_projections_and_no_truth(
+    live: Restarted, others: Others, guarded: Stack
+) -> None:
     live.plant()
+    others.plant()
     live.await_convergence()
     live.each_was_repaired_once()
+    others.await_settled(live.journal)
     name, _ = ROLE
     ours = audited(guarded, name)
     writes = [line for line in ours if re.search(r"\|category:(DML|DDL|DCL)\|", line)]
@@ -76,10 +148,12 @@ def test_a_whole_run_writes_projections_and_no_truth(live: Restarted, guarded: S
         (each["keyspace"], each["table"]) for line in writes for each in TABLE.finditer(line)
     }
     own = {OWN, CanarySettings().keyspace}
-    assert {table for space, table in written if space not in own} == {PROJECTION}
+    assert {table for space, table in written if space not in own} == {PROJECTION, *REPAIRED}
     assert not {table for _, table in written} & NEVER_WRITTEN
     assert not [line for line in ours if "TRUNCATE" in line]
-    assert [line for line in ours if f"|ks:{keyspace}|scope:{TRUTH}|operation:SELECT" in line]
+    for table in (TRUTH, *TRUTHS):
+        read = f"|ks:{keyspace}|scope:{table}|operation:SELECT"
+        assert [line for line in ours if read in line], f"{table} was not read"
     theirs = audited(guarded, MAIL_SERVER[0])
     assert [line for line in theirs if f"UPDATE {keyspace}.{TRUTH}" in line], "nothing shown"
 
