@@ -56,6 +56,9 @@ NEVER = (
     ConfigurationMessage,
 )
 
+OF_NODES = frozenset({2, 5})
+"""Cassandra's codes of a replica's failure that is not the read's own: TIMEOUT, NODE_DOWN."""
+
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
@@ -77,13 +80,21 @@ def _translated(error: Exception, doing: str) -> ReconcilerError:
         return Refused(message)
     if isinstance(error, NoHostAvailable):
         return _from_every_host(error, message)
-    if isinstance(error, ReadFailure) or type(error) is DriverException:  # a failed decoding
+    if _is_of_the_read(error):
         return ReadFailed(message)
     if isinstance(error, NOT_NOW):
         return Overloaded(message)
     if isinstance(error, NO_ANSWER):
         return Unreachable(message)
     return Overloaded(message)
+
+
+def _is_of_the_read(error: Exception) -> bool:
+    """Whether the read itself failed: not if each replica failed for itself, late or down."""
+    if isinstance(error, ReadFailure):
+        codes = frozenset((error.error_code_map or {}).values())
+        return not codes or not codes <= OF_NODES
+    return type(error) is DriverException  # a failed decoding
 
 
 def _from_every_host(error: NoHostAvailable, message: str) -> ReconcilerError:
