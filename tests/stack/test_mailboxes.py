@@ -133,6 +133,7 @@ def canaries(config: Path) -> Iterator[None]:
             process.terminate()
 
 
+@pytest.mark.long(part="commands")
 def test_users_who_write_and_silent_agents_refuse_a_fix(
     stack: Endpoints, cassandra: Session, fresh_keyspace: str, tmp_path: Path
 ) -> None:
