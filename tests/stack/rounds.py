@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cassandra.cluster import Session
 
@@ -53,8 +53,14 @@ DELAY: Micros = 1 * SECOND
 COMES_BACK = DELAY
 """After so long a published key comes back, whatever a test sets D to."""
 SHADOW: Micros = 600_000
+LONG_AGO: Micros = 60 * SECOND
+"""How old a difference is when the stream hears of it."""
+CLOCKS_MS = (0, 300, -300)
+"""How far users' clocks are ahead of ours in a race."""
+MOST_ROUNDS = 8
 MOST_ATTEMPTS = 3
 MOST_FAILURES = 50
+Play = TypeVar("Play")
 MESSAGES = keeping(MESSAGE, ())
 
 
@@ -321,3 +327,11 @@ def let_a_delay_pass() -> None:
     settled = now_micros() + DELAY + 350_000
     while now_micros() < settled:
         time.sleep(0.02)
+
+
+def until_rest(plays: Iterable[Play], go_on: Callable[[Play], bool]) -> None:
+    """Later rounds of each case that has anything left to do, a delay apart; not for ever."""
+    busy = list(plays)
+    for _ in range(MOST_ROUNDS):
+        let_a_delay_pass()
+        busy = [play for play in busy if go_on(play)]

@@ -21,20 +21,19 @@ from reconcilers.words.model import Kind
 from tests.endpoints import Endpoints
 from tests.stack.attachment_rounds import BEFORE_CONTENT, Asking, Mail
 from tests.stack.rounds import (
-    SECOND,
+    CLOCKS_MS,
+    LONG_AGO,
     Ground,
     Point,
     Rounds,
     Stopping,
     ground,
     let_a_delay_pass,
+    until_rest,
 )
 
 pytestmark = pytest.mark.stack
 
-LONG_AGO = 60 * SECOND
-MOST_ROUNDS = 8
-CLOCKS_MS = (0, 300, -300)
 MISSING, UNNAMED, GONE = "reference missing", "not named by its list", "message gone"
 COPY, EXPUNGE, APPEND, AGAIN = "copy", "expunge", "append late", "append again"
 ACTS = {MISSING: (COPY, EXPUNGE, AGAIN), UNNAMED: (COPY, EXPUNGE, AGAIN), GONE: (APPEND, AGAIN)}
@@ -161,10 +160,7 @@ def played(here: Ground) -> dict[Case, Played]:
         play.round()
         for point in (*Point, BEFORE_CONTENT):  # one that was not reached comes after it
             play.stop(point)
-    busy = list(plays.values())
-    for _ in range(MOST_ROUNDS):
-        let_a_delay_pass()
-        busy = [play for play in busy if play.round()]
+    until_rest(plays.values(), Played.round)
     return plays
 
 

@@ -21,20 +21,18 @@ from reconcilers.declared.families.attachment import ATTACHMENT
 from tests.endpoints import Endpoints
 from tests.stack.attachment_rounds import Mail
 from tests.stack.rounds import (
-    SECOND,
+    CLOCKS_MS,
+    LONG_AGO,
     Ground,
     Point,
     Rounds,
     Stopping,
     ground,
-    let_a_delay_pass,
+    until_rest,
 )
 
 pytestmark = pytest.mark.stack
 
-LONG_AGO = 60 * SECOND
-MOST_ROUNDS = 8
-CLOCKS_MS = (0, 300, -300)
 NONE, GONE = "names no message", "names a message that is gone"
 COPY, EXPUNGE, AGAIN = "copy", "expunge", "append again"
 
@@ -136,10 +134,7 @@ def played(here: Ground) -> dict[Case, Played]:
         plays[case] = play = Played(case, Mail(here.session, here.keyspace, rounds), rounds)
         rounds.tables = Stopping(here.tables, play.stop)
         play.plant()
-    busy = list(plays.values())
-    for _ in range(MOST_ROUNDS):
-        let_a_delay_pass()
-        busy = [play for play in busy if play.round()]
+    until_rest(plays.values(), Played.round)
     return plays
 
 

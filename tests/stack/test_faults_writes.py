@@ -18,8 +18,8 @@ from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.key import WHOLE_TABLE
 from reconcilers.words.model import Kind, Slot
 from tests.stack.rounds import (
+    LONG_AGO,
     MOST_ATTEMPTS,
-    SECOND,
     Ground,
     Rounds,
     Rows,
@@ -28,7 +28,6 @@ from tests.stack.users import RIGHT, User, a_difference, a_message, slot_of
 
 pytestmark = pytest.mark.stack
 
-LONG_AGO = 60 * SECOND
 KINDS = (Kind.MISSING_ROW, Kind.DIFFERING_CELLS, Kind.EXTRA_ROW)
 TIMES = MOST_ATTEMPTS + 2
 """How often a write fails in a row: more often than a repair is attempted."""

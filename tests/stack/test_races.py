@@ -17,21 +17,19 @@ from deploy.comparison.messages import Mismatch
 from deploy.mailserver.mail import Clock, Flags, Message
 from reconcilers.words.model import Kind
 from tests.stack.rounds import (
-    SECOND,
+    CLOCKS_MS,
+    LONG_AGO,
     Ground,
     Point,
     Rounds,
     Rows,
     Stopping,
-    let_a_delay_pass,
+    until_rest,
 )
 from tests.stack.users import RIGHT, Change, User, a_difference, a_message, no_statement, slot_of
 
 pytestmark = pytest.mark.stack
 
-LONG_AGO = 60 * SECOND
-MOST_ROUNDS = 8
-CLOCKS_MS = (0, 300, -300)
 WANTED = Flags(frozenset({"answered"}), frozenset({"stale", "mine"}))
 """What a user sets: in each cell the opposite of what a repair sets."""
 
@@ -127,10 +125,7 @@ def played(here: Ground) -> dict[Case, Played]:
     rows = Rows(here.session, here.keyspace)
     for play in plays.values():
         play.race(rows)
-    busy = list(plays.values())
-    for _ in range(MOST_ROUNDS):
-        let_a_delay_pass()
-        busy = [play for play in busy if play.go_on(rows)]
+    until_rest(plays.values(), lambda play: play.go_on(rows))
     return plays
 
 

@@ -23,20 +23,19 @@ from reconcilers.declared.families.rights import RIGHTS
 from reconcilers.words.model import Kind, Slot, Wake
 from tests.endpoints import Endpoints
 from tests.stack.rounds import (
-    SECOND,
+    CLOCKS_MS,
+    LONG_AGO,
     Ground,
     Point,
     Rounds,
     Stopping,
     ground,
     let_a_delay_pass,
+    until_rest,
 )
 
 pytestmark = pytest.mark.stack
 
-LONG_AGO = 60 * SECOND
-MOST_ROUNDS = 8
-CLOCKS_MS = (0, 300, -300)
 List = Mapping[str, str]
 NEVER = Kind.ABSENT_WITHOUT_DELETE
 """A row that no list has ever named."""
@@ -244,10 +243,7 @@ def _played(made: Ground, rows: OfUsers) -> list[Played]:
     let_a_delay_pass()
     for play in plays:
         play.race()
-    busy = plays
-    for _ in range(MOST_ROUNDS):
-        let_a_delay_pass()
-        busy = [play for play in busy if play.go_on()]
+    until_rest(plays, Played.go_on)
     return plays
 
 
