@@ -116,7 +116,7 @@ test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a str
 test-long-sweeps: ## sweeps over 200,000 messages, wide partitions, odd tables and a past; replays of live data
 test-long-copies: ## three nodes with a copy of each row on each: nodes killed, back, replaced
 
-test-long-older-cassandra: setup ## repairs, index tables, counters, canaries, poison, sweep and replay on Cassandra 4.1
+test-long-older-cassandra: setup ## repairs, index tables, rights, attachments, counters, canaries, poison, sweep and replay on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
 
 test-long-slow-sync: setup ## counters where Cassandra syncs its commit log every ten seconds, its default

@@ -40,8 +40,10 @@ class Tables:
         self._statements = StatementCache(session)
         self._truth_columns = _copied(family)
         self._sets = family.truth.sets.intersection(self._truth_columns)
-        newer = family.truth.newer
-        self._newer = newer and Tables(session, settings, replace(family, truth=newer))
+        self._newer: Tables | None = None
+        if family.truth.newer is not None:
+            self._newer = Tables(session, settings, replace(family, truth=family.truth.newer))
+            self._newer.pace = self.pace  # one budget
 
     # --- step 3: look, at QUORUM, without write times
 

@@ -18,6 +18,7 @@ from reconcilers.words.errors import MalformedContent
 from reconcilers.words.model import KeyValue, Row, Value
 from streaming.settings import CassandraSettings
 from streaming.tables import Tables, open_session, schema_of
+from streaming.tables.rate_limit import RateLimiter
 from tests.builders.rights import BOB, EVE, FROM_EVENTS, event
 from tests.endpoints import Endpoints
 
@@ -98,7 +99,11 @@ def test_a_list_in_one_cell_and_one_in_rows(
 
 @pytest.mark.parametrize("table", [JSON_LISTS, LIST_ROWS])
 def test_a_list_that_has_events_is_read_in_no_older_table(
-    truth: Truth, cassandra: Session, mail_keyspace: str, table: TruthTable
+    truth: Truth,
+    cassandra: Session,
+    mail_keyspace: str,
+    table: TruthTable,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """James writes events of all lists once it has migrated; what it wrote before is a copy."""
     moved, other = uuid.uuid1(), uuid.uuid1()
@@ -112,8 +117,11 @@ def test_a_list_that_has_events_is_read_in_no_older_table(
     cassandra.execute(insert + "%s)", (str(moved), event(0, {BOB: "lr"}, {EVE: "l"})))
     cassandra.execute(insert + "%s)", (str(other), json.dumps({"type": "filtering-rule-set"})))
     tables = truth(table)
+    spent = set[int]()
+    monkeypatch.setattr(RateLimiter, "spend", lambda pace, _rows: spent.add(id(pace)))
     told = f"eventstore has a newer list of {moved} than {table.table}: set the table"
     for read in tables.truth_rows, tables.truth_with_times, tables.truth_serially:
         with pytest.raises(MalformedContent, match=told):
             read([other, moved])
         assert cells(read([other])[other]) == {BOB: frozenset("lr")}
+    assert spent == {id(tables.pace)}, "both tables are read within one budget"
