@@ -1,7 +1,6 @@
 """`reconcile stream --mode repair` as a process: its settings, its start, its end."""
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -16,6 +15,8 @@ from deploy import quick_spark
 from deploy.demo.pace import Pace
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS, ROOT
+from deploy.embedded.process import processes_of_session
+from deploy.embedded.settings_file import Sections, as_toml
 from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
@@ -35,8 +36,6 @@ OWN_ENVIRONMENT = "RECONCILE_"
 
 SLOW_CAPTURE_S = 60
 """Everything runs on one machine, which is busy: that alone is no reason to let removals wait."""
-
-Sections = dict[str, dict[str, Any]]
 
 
 class StreamDiedError(Exception):
@@ -82,16 +81,6 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
     }
     names = {**stack, **changes}
     return {name: {**stack.get(name, {}), **changes.get(name, {})} for name in names}
-
-
-def as_toml(sections: Sections) -> str:
-    """The text of a settings file; texts, numbers and lists are written as in JSON."""
-    lines = []
-    for name, values in sections.items():
-        lines.append(f"[{name}]")
-        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-        lines.append("")
-    return "\n".join(lines)
 
 
 class Stream:
@@ -201,18 +190,3 @@ def _end_at_once(process: subprocess.Popen[bytes]) -> None:
     for pid in processes_of_session(process.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def processes_of_session(leader: int) -> list[int]:
-    """The processes that run in this session (found on Linux only)."""
-    members = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = stat.read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        # After the name in brackets: state, parent, process group, session.
-        state, _parent, _group, session = text.rpartition(")")[2].split()[:4]
-        if session == str(leader) and state not in "ZX":
-            members.append(int(stat.parent.name))
-    return members

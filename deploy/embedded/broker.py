@@ -1,6 +1,7 @@
 """One real Kafka broker that is its own controller (KRaft)."""
 
 import base64
+import signal
 import subprocess
 import uuid
 
@@ -60,6 +61,14 @@ class Broker:
     def kill(self) -> None:
         """End it as a crash does."""
         self.daemon.kill()
+
+    def pause(self) -> None:
+        """Stop it in its tracks (SIGSTOP)."""
+        self.daemon.send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after pause()."""
+        self.daemon.send(signal.SIGCONT)
 
     def _answers(self) -> bool:
         if not self.daemon.alive():

@@ -47,6 +47,21 @@ def identity(pid: int) -> str | None:
     return f"{boot}:{start_ticks}"
 
 
+def processes_of_session(leader: int) -> list[int]:
+    """The processes that run in this session (found on Linux only)."""
+    members = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text(encoding="utf-8", errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        # After the name in brackets: state, parent, process group, session.
+        state, _parent, _group, session = text.rpartition(")")[2].split()[:4]
+        if session == str(leader) and state not in "ZX":
+            members.append(int(stat.parent.name))
+    return members
+
+
 @contextmanager
 def exclusive(lock_file: Path) -> Iterator[None]:
     """Hold `lock_file` against other processes and threads; waits for as long as it takes."""

@@ -1,13 +1,17 @@
 """The ready settings file of the reconciler for one stack."""
 
 import json
+from typing import Any
 
 from deploy.embedded.spec import Layout, Spec
+
+Sections = dict[str, dict[str, Any]]
+"""Settings by section."""
 
 
 def render(layout: Layout, spec: Spec) -> str:
     """The text of reconcile.toml: where the servers are, and where the checkpoint goes."""
-    sections: dict[str, dict[str, object]] = {
+    sections: Sections = {
         "cassandra": {
             "hosts": [node.host for node in spec.nodes],
             "port": spec.ports.cassandra,
@@ -27,10 +31,14 @@ def render(layout: Layout, spec: Spec) -> str:
     if spec.admin is not None:
         sections["cassandra"]["username"] = spec.admin.username
         sections["cassandra"]["password"] = spec.admin.password
-    lines: list[str] = []
+    return as_toml(sections)
+
+
+def as_toml(sections: Sections) -> str:
+    """The text of a settings file; texts, numbers and lists are written as in JSON."""
+    lines = []
     for name, values in sections.items():
         lines.append(f"[{name}]")
-        # A string, a number or a list of strings is written in TOML as in JSON.
         lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         lines.append("")
     return "\n".join(lines)

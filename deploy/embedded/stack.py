@@ -224,6 +224,14 @@ class Stack:
         self._kafka.launch()
         self._kafka.await_ready()
 
+    def pause_kafka(self) -> None:
+        """Stop Kafka in its tracks until resume_kafka()."""
+        self._kafka.pause()
+
+    def resume_kafka(self) -> None:
+        """Let a paused Kafka go on."""
+        self._kafka.resume()
+
     def _start_all(self) -> None:
         major = self.spec.release.partition(".")[0]
         jars.fetch((f"cassandra-{self.spec.release}", f"agent-{major}", "kafka"))

@@ -10,7 +10,9 @@ import pytest
 from deploy.demo.__main__ import main, workload_of
 from deploy.demo.pace import Pace, pace_of
 from deploy.demo.play import days_since
-from deploy.demo.stream import Sections, as_toml, demo_settings, metrics_port, processes_of_session
+from deploy.demo.stream import demo_settings, metrics_port
+from deploy.embedded.process import processes_of_session
+from deploy.embedded.settings_file import Sections, as_toml
 from deploy.mailserver.attachments import REFERENCES
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
