@@ -16,7 +16,7 @@ OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes stream
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks servers tools format lint check check-first check-second test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo bench mutants docs lock clean
+.PHONY: help setup hooks servers tools format lint check check-first check-second test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo nemesis bench mutants docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -124,6 +124,9 @@ test-long-slow-sync: setup ## counters where Cassandra syncs its commit log ever
 
 demo: setup ## the main job on real servers, from nothing, in minutes
 	@$(BIN)/python -m deploy.demo $(ARGS)
+
+nemesis: setup ## one fault-injection run with three copies of each row: docs/nemesis.md
+	@$(BIN)/python -m deploy.nemesis $(ARGS)
 
 bench: setup ## the measurements of docs/benchmarks.md
 	$(PYTEST) -m bench -s $(ARGS)

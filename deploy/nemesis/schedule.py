@@ -11,20 +11,19 @@ PAIRS = 0.5
 
 
 class InjectedFault(StrEnum):
-    """What can be done to a process, a node, or the way between two."""
+    """What is done to a process, or to a node with its agent."""
 
-    KILL = "kill"
-    PAUSE = "pause"
-    REFUSE = "connections refused"
-    DROP_ONE_WAY = "packets dropped one way"
-    DROP_BOTH_WAYS = "packets dropped both ways"
-    LOSS = "packet loss"
-    DISK_FULL = "disk full"
-    CLOCK = "clock shifted"
-    HINTS_OFF = "no hints"
-    REPAIR = "nodetool repair"
-    REPLACE = "node replaced"
-    MOVE_LEADER = "leader moved"
+    KILL_NODE = "node killed"
+    PAUSE_NODE = "node paused"
+    REPLACE_NODE = "node replaced with empty disks"
+    KILL_AGENT = "agent killed"
+    PAUSE_AGENT = "agent paused"
+    KILL_BROKER = "broker killed"
+    PAUSE_BROKER = "broker paused"
+    KILL_STREAM = "stream killed"
+    PAUSE_STREAM = "stream paused"
+    KILL_WORKERS = "Spark's workers killed"
+    PAUSE_WORKERS = "Spark's workers paused"
 
 
 @dataclass(frozen=True, slots=True)

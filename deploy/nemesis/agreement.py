@@ -1,0 +1,93 @@
+"""After the last fault: until servers answer and canaries are received, then until all agrees."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cassandra.cluster import Session
+from prometheus_client.samples import Sample
+
+from deploy.embedded import Stack
+from deploy.embedded.wait import until
+from deploy.mailserver.counters import COUNTER_TABLES
+from deploy.mailserver.statements import SERVER_TROUBLE
+from deploy.nemesis.checker import check
+from deploy.nemesis.final import read_final
+from deploy.nemesis.history import UserWrite
+from deploy.nemesis.stream import DELAY_S, LONGEST_UPDATE_S, WINDOW_S, StreamProcess
+from deploy.nemesis.verdict import Judgement
+
+log = logging.getLogger(__name__)
+
+ROWS_BOUND_S = 4 * (DELAY_S + WINDOW_S) + 60
+COUNTERS_BOUND_S = ROWS_BOUND_S + 5 * LONGEST_UPDATE_S
+"""A quota that changed in the last two of `LONGEST_UPDATE_S` waits; then it is counted thrice."""
+SKEW_US = 100_000
+"""All clocks are one; a ballot may be a little ahead."""
+LOOK_EVERY_S = 10.0
+LONGEST_RECOVERY_S = 1200.0
+USUAL_DELAY_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The last judgement, and how long (s) after the last fault nothing was wrong; None: never."""
+
+    judgement: Judgement
+    after_s: float | None
+
+
+def await_agreement(
+    stack: Stack, stream: StreamProcess, session: Session, history: Sequence[UserWrite]
+) -> Agreement:
+    """Judge again and again, until nothing is wrong or the bound has passed.
+
+    The bound begins when all servers answer, what was written up to now is received, and rows that
+    wait for a sweep after lost events were swept. Raises StartError if servers do not answer, or
+    the stream ended by itself.
+    """
+    healed, healed_at = time.monotonic(), time.time()
+    until(lambda: not stack.missing() and stack.agent_answers(), LONGEST_RECOVERY_S, "all run", 1)
+    began = healed
+    while True:
+        now = time.monotonic()
+        received = is_received(stream.samples(), len(stack.nodes), healed_at)
+        if not received and now - healed < LONGEST_RECOVERY_S:
+            began = now
+        judgement = judged(session, stack.keyspace, history)
+        if judgement is not None:
+            late_s = now - began
+            log.info(
+                "%d differences, %.0f s after all was received", len(judgement.violations), late_s
+            )
+            if not judgement.violations:
+                return Agreement(judgement, round(now - healed, 1))
+            if late_s > bound_s(judgement):
+                return Agreement(judgement, None)
+        time.sleep(LOOK_EVERY_S)
+
+
+def is_received(samples: Sequence[Sample], nodes: int, at: float) -> bool:
+    """Whether all that was written up to `at` (s since 1970) has come, of each of so many nodes."""
+    delays = [each.value for each in samples if each.name == "reconciler_capture_delay_seconds"]
+    frontier = [each for each in samples if each.name == "reconciler_frontier_timestamp_seconds"]
+    due = any(each.value for each in samples if each.name == "reconciler_sweep_due")
+    prompt = len(delays) >= nodes and max(delays) < USUAL_DELAY_S + DELAY_S + WINDOW_S
+    return prompt and not due and any(each.value > at for each in frontier)
+
+
+def bound_s(judgement: Judgement) -> float:
+    """How long what is wrong may take to be right: counters have a bound of their own."""
+    counters = {each.table for each in COUNTER_TABLES.values()}
+    only_counters = {each.table for each in judgement.violations} <= counters
+    return COUNTERS_BOUND_S if only_counters else ROWS_BOUND_S
+
+
+def judged(session: Session, keyspace: str, history: Sequence[UserWrite]) -> Judgement | None:
+    """What the checker says now; None if the tables could not be read at the level ALL."""
+    try:
+        return check(history, read_final(session, keyspace), SKEW_US)
+    except SERVER_TROUBLE as error:
+        log.warning("the tables could not be read: %r", error)
+        return None

@@ -1,0 +1,66 @@
+"""What can be injected into a stack and its stream without root: kills, pauses, a lost disk."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from deploy.embedded import Stack
+from deploy.nemesis.schedule import FaultChoice, InjectedFault
+from deploy.nemesis.stream import StreamProcess
+
+CLUSTER = "cluster"
+"""The group of nodes and agents: one of them has a fault at a time, so QUORUM always answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injector:
+    """Two functions: `heal` ends what `inject` began, and returns when the process answers.
+
+    Both raise EmbeddedError if they fail.
+    """
+
+    inject: Callable[[], None]
+    heal: Callable[[], None]
+
+
+def nothing() -> None:
+    """What heals a fault that Spark heals itself."""
+
+
+def injectors(stack: Stack, stream: StreamProcess) -> Mapping[FaultChoice, Injector]:
+    """Every fault that can be injected here."""
+    return {**_of_the_cluster(stack), **_of_the_others(stack, stream)}
+
+
+def _of_the_cluster(stack: Stack) -> dict[FaultChoice, Injector]:
+    """A node has its agent with it. The first node is the seed of others: it is not replaced."""
+    found: dict[FaultChoice, Injector] = {}
+    for node in stack.nodes:
+        host, agent = node.place.host, node.agent
+        found |= {
+            FaultChoice(InjectedFault.KILL_NODE, host, CLUSTER): Injector(node.kill, node.start),
+            FaultChoice(InjectedFault.PAUSE_NODE, host, CLUSTER): Injector(node.pause, node.resume),
+            FaultChoice(InjectedFault.KILL_AGENT, host, CLUSTER): Injector(
+                agent.kill, agent.let_go
+            ),
+            FaultChoice(InjectedFault.PAUSE_AGENT, host, CLUSTER): Injector(
+                agent.pause, agent.resume
+            ),
+        }
+        if node.place.number > 1:
+            lost = FaultChoice(InjectedFault.REPLACE_NODE, host, CLUSTER)
+            found[lost] = Injector(node.kill, node.replace)
+    return found
+
+
+def _of_the_others(stack: Stack, stream: StreamProcess) -> dict[FaultChoice, Injector]:
+    each = {
+        InjectedFault.KILL_BROKER: Injector(stack.kill_kafka, stack.start_kafka),
+        InjectedFault.PAUSE_BROKER: Injector(stack.pause_kafka, stack.resume_kafka),
+        InjectedFault.KILL_STREAM: Injector(stream.crash, stream.start),
+        InjectedFault.PAUSE_STREAM: Injector(stream.pause, stream.resume),
+        InjectedFault.KILL_WORKERS: Injector(stream.kill_workers, nothing),
+        InjectedFault.PAUSE_WORKERS: Injector(stream.pause_workers, stream.resume),
+    }
+    brokers = {InjectedFault.KILL_BROKER, InjectedFault.PAUSE_BROKER}
+    names = {kind: "broker" if kind in brokers else "stream" for kind in each}
+    return {FaultChoice(kind, names[kind], names[kind]): each[kind] for kind in each}

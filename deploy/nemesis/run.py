@@ -1,0 +1,213 @@
+"""One run: three nodes, users at work, a stream that repairs, faults; then agreement, or not."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
+from cassandra.policies import ConstantReconnectionPolicy
+
+from deploy import wake_tables
+from deploy.embedded import Stack, Wanted
+from deploy.embedded.spec import CassandraRelease
+from deploy.mailserver.james import create_schema
+from deploy.mailserver.rights import RIGHTS_PROJECTIONS
+from deploy.mailserver.workload import Workload, run
+from deploy.nemesis.agreement import await_agreement
+from deploy.nemesis.history import UserHistory, UserOutcome, UserWrite, read_history
+from deploy.nemesis.injectors import Injector, injectors
+from deploy.nemesis.record import RunRecord, violations_by_name
+from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault, fault_schedule
+from deploy.nemesis.session import RecordedSession
+from deploy.nemesis.stream import StreamProcess
+from deploy.nemesis.verdict import Judgement
+
+log = logging.getLogger(__name__)
+
+COPIES = 3
+REST_S = 20.0
+"""After a round of faults, and before the first."""
+WORKERS = 6
+UNLUCKY = 0.05
+"""The share of operations whose statement to the listing is lost, late or sent twice."""
+USERS_TIMEOUT_S = 4.0
+JUDGES_TIMEOUT_S = 120.0
+HEARTBEAT_S = 2.0
+"""A node that is silent for so long is not asked by users any more."""
+OPERATIONS = ("imapuidtable", "eventstore", "mailbox")
+"""Each operation of a mail server writes to one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run is made of; `rate` is in operations a second.
+
+    The same numbers give the same operations and the same faults.
+    """
+
+    seed: int
+    minutes: float
+    release: CassandraRelease
+    rate: float
+
+    def workload(self) -> Workload:
+        """Of the users, whose own statements meet faults too."""
+        operations = round(self.minutes * 60 * self.rate)
+        faults = round(operations * UNLUCKY)
+        return Workload(
+            operations=operations,
+            rate=self.rate,
+            workers=WORKERS,
+            seed=self.seed,
+            faults=faults,
+            index_faults=faults // 10,
+            counter_faults=faults // 10,
+            other_faults=dict.fromkeys(RIGHTS_PROJECTIONS, faults // 20),
+        )
+
+    def faults(self, choices: Sequence[FaultChoice]) -> list[PlannedFault]:
+        """Those that fit into its length."""
+        return fault_schedule(self.seed, self.minutes * 60, REST_S, choices)
+
+
+def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
+    """Make one run in an empty folder, which has its logs and its history after.
+
+    Raises EmbeddedError where servers do not start or come back, the driver's error where the
+    tables cannot be read.
+    """
+    wanted = Wanted(
+        tables=wake_tables.TABLES,
+        schema=wake_tables.SCHEMA,
+        release=plan.release,
+        data_centres=(COPIES,),
+    )
+    at = datetime.now(UTC)
+    with Stack(folder / "stack", wanted) as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
+        log.info("three nodes and their agents run: making James's tables")
+        with stack.unsupervised():
+            create_schema(judge, stack.keyspace, COPIES)
+        stack.capture_tables()
+        with StreamProcess(stack.config, folder) as stream:
+            stream.await_watching()
+            possible = injectors(stack, stream)
+            with users_at_work(stack, plan.workload(), folder / "history.jsonl"):
+                log.info("users are at work")
+                injected = inject(plan.faults(list(possible)), possible)
+            log.info("the users are done, and all is healed")
+            history = history_of(folder / "history.jsonl")
+            agreed = await_agreement(stack, stream, judge, history)
+            stream.stop()
+    record = RunRecord(
+        seed=plan.seed,
+        release=plan.release,
+        at=at.isoformat(timespec="seconds"),
+        operations=acknowledged(history, OPERATIONS),
+        rows=acknowledged(history),
+        faults={kind.value: number for kind, number in injected.items()},
+        violations=violations_by_name(agreed.judgement),
+        weakened=agreed.judgement.weakened,
+        convergence_s=agreed.after_s,
+        copies=COPIES,
+    )
+    return record, agreed.judgement
+
+
+@contextmanager
+def connected(stack: Stack, timeout_s: float) -> Iterator[Session]:
+    """A session at all nodes, which connects again a second after a node is back."""
+    cluster = Cluster(
+        [node.place.host for node in stack.nodes],
+        port=stack.cassandra_port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=timeout_s)},
+        reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None),
+        idle_heartbeat_interval=HEARTBEAT_S,
+        idle_heartbeat_timeout=HEARTBEAT_S,
+        connect_timeout=timeout_s,
+        control_connection_timeout=timeout_s,
+    )
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+@contextmanager
+def users_at_work(stack: Stack, workload: Workload, path: Path) -> Iterator[None]:
+    """Users work beside the block, and each of their writes goes to a history at `path`.
+
+    After the block they go on to the end of their operations. An error in the block ends them.
+    """
+    stop, history = threading.Event(), UserHistory(path)
+    with connected(stack, USERS_TIMEOUT_S) as session, ThreadPoolExecutor(1) as pool:
+        recorded = RecordedSession(session, history)
+        work = pool.submit(run, recorded, stack.keyspace, workload, None, stop)
+        try:
+            yield
+            work.result()
+        finally:
+            stop.set()
+    history.close()
+
+
+def inject(
+    faults: Sequence[PlannedFault], possible: Mapping[FaultChoice, Injector]
+) -> Counter[InjectedFault]:
+    """Inject and heal all of them, round after round; how many of each kind there were.
+
+    A round begins at its time, or when all of the one before is healed. Raises what an injector
+    raises.
+    """
+    by_place = {(each.kind, each.target): injector for each, injector in possible.items()}
+    began, done = time.monotonic(), Counter[InjectedFault]()
+    for _, several in groupby(faults, attrgetter("round")):
+        planned = list(several)
+        begins_at = max(began + planned[0].at_s, time.monotonic())
+        with ThreadPoolExecutor(len(planned)) as pool:
+            running = [
+                pool.submit(
+                    endure,
+                    each,
+                    by_place[each.kind, each.target],
+                    begins_at + each.at_s - planned[0].at_s,
+                )
+                for each in planned
+            ]
+        for each in running:
+            each.result()
+        done.update(each.kind for each in planned)
+    return done
+
+
+def endure(fault: PlannedFault, injector: Injector, at: float) -> None:
+    """One fault, from its time (monotonic) until it is healed."""
+    time.sleep(max(0.0, at - time.monotonic()))
+    log.info("%s: %s, for %.0f s", fault.kind, fault.target, fault.for_s)
+    injector.inject()
+    time.sleep(fault.for_s)
+    injector.heal()
+    log.info("healed: %s: %s", fault.kind, fault.target)
+
+
+def history_of(path: Path) -> list[UserWrite]:
+    """What users wrote."""
+    with path.open(encoding="utf-8") as lines:
+        return read_history(lines)
+
+
+def acknowledged(history: Sequence[UserWrite], tables: Sequence[str] = ()) -> int:
+    """How many writes were acknowledged, of all tables or of some."""
+    return sum(
+        each.answer.outcome is UserOutcome.OK
+        for each in history
+        if not tables or each.statement.table in tables
+    )

@@ -1,0 +1,218 @@
+"""`reconcile stream --mode repair` as the process of a run: its settings, what can happen to it.
+
+It is run as its users run it. What it says is read from its metrics and its log.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from deploy import quick_spark
+from deploy.embedded.errors import StartError
+from deploy.embedded.jars import JARS, ROOT
+from deploy.embedded.process import processes_of_session
+from deploy.embedded.settings_file import Sections, as_toml
+from deploy.embedded.wait import HANG_S, until
+from deploy.mailserver.counters import COUNTER_TABLES
+from deploy.mailserver.history import MESSAGES
+from deploy.mailserver.indexes import INDEX_PROJECTIONS
+
+DELAY_S, WINDOW_S = 10, 2
+LOST_AFTER_S = 60
+LONGEST_UPDATE_S = 60
+"""How long a user's operation may take where nodes do not answer: its counter comes last."""
+STOP_S = 60.0
+MEMORY_IS_WHOLE = b"lineage is complete"
+"""In its log after the first sweep: mail from before it would be mail of an unknown past."""
+WORKER = b"pyspark.daemon"
+"""In the command line of Spark's Python workers."""
+COMMAND = (sys.executable, "-m", "streaming.app", "stream", "--mode", "repair")
+OWN_ENVIRONMENT = "RECONCILE_"
+
+
+def run_settings(stack: Path, checkpoint: Path) -> Sections:
+    """The stack's settings with the short delay of a run, and limits that no fault reaches."""
+    changes: Sections = {
+        "stream": {
+            "delay": DELAY_S,
+            "window": WINDOW_S,
+            "checkpoint_dir": str(checkpoint),
+            "jars": str(JARS / "spark"),
+            "restart_backoff_max": 5,
+        },
+        "repair": {
+            "projections": [MESSAGES, *INDEX_PROJECTIONS],
+            "recheck_interval": 3 * DELAY_S,
+            "re_add_shadowed": True,
+            "suspects_per_minute": 10_000,
+            "suspect_share": 1.0,
+            "removals_per_minute": 1000,
+            "removal_share": 1.0,
+            "writes_per_minute": 20_000,
+            "allow_unsafe_settings": True,
+        },
+        "tally": {
+            "projections": list(COUNTER_TABLES),
+            "window": WINDOW_S,
+            "max_update_lag": LONGEST_UPDATE_S,
+            "max_quota_lag": 2 * LONGEST_UPDATE_S,
+            "after_outage": LONGEST_UPDATE_S,
+            "correction_max_messages": 10_000,
+            "correction_max_octets": 10**12,
+            "corrections_per_minute": 600,
+            "correction_share": 1.0,
+        },
+        "rights": {"truth": "eventstore"},
+        "attachments": {"tables": ["attachmentv2"]},
+        "sweep": {"ranges": 16},
+        "canary": {"usual_delay": 3 * DELAY_S, "lost_after": LOST_AFTER_S},
+        "metrics": {"port": 0, "canary_port": 0, "sweep_port": 0},
+    }
+    given = tomllib.loads(stack.read_text(encoding="utf-8"))
+    return {name: given.get(name, {}) | changes.get(name, {}) for name in given | changes}
+
+
+class StreamProcess:
+    """The driver, its JVM and its Python workers. As a context manager it is gone after.
+
+    Its settings, log and checkpoint are in one folder, and stay when it is killed.
+    """
+
+    def __init__(self, stack_settings: Path, folder: Path) -> None:
+        """Write its settings file into `folder`."""
+        self.config = folder / "reconcile.toml"
+        self.log = folder / "reconcile.log"
+        settings = run_settings(stack_settings, folder / "checkpoint")
+        self.config.write_text(as_toml(settings), encoding="utf-8")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_begins = 0
+
+    def __enter__(self) -> "StreamProcess":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start it, without waiting; its log goes on."""
+        self._log_begins = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*COMMAND, "--config", str(self.config)],
+                cwd=ROOT,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def crash(self) -> None:
+        """Kill it as the end of its machine does. Raises StartError if it has ended by itself."""
+        self._refuse_ended()
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill the driver, its JVM and its workers, if they run."""
+        if self._process is not None:
+            self._send(processes_of_session(self._process.pid), signal.SIGKILL)
+            self._process.wait()
+            self._send(processes_of_session(self._process.pid), signal.SIGKILL)
+
+    def stop(self) -> int:
+        """Stop it in order. Returns its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_S)
+        self.kill()
+        return self._process.returncode
+
+    def pause(self) -> None:
+        """Stop all of its processes in their tracks (SIGSTOP)."""
+        assert self._process is not None
+        self._send(processes_of_session(self._process.pid), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let all of them go on."""
+        assert self._process is not None
+        self._send(processes_of_session(self._process.pid), signal.SIGCONT)
+
+    def kill_workers(self) -> None:
+        """Kill Spark's Python workers: Spark starts others."""
+        self._send(self.workers(), signal.SIGKILL)
+
+    def pause_workers(self) -> None:
+        """Stop Spark's Python workers in their tracks, until `resume`."""
+        self._send(self.workers(), signal.SIGSTOP)
+
+    def workers(self) -> list[int]:
+        """Spark's Python workers that run now."""
+        assert self._process is not None
+        return [pid for pid in processes_of_session(self._process.pid) if WORKER in _command(pid)]
+
+    def await_watching(self) -> None:
+        """Return when it has swept everything once. Raises StartError."""
+        until(self._watches, HANG_S, f"the stream watches (see {self.log})", 0.5)
+
+    def samples(self) -> list[Sample]:
+        """What its metrics say now; nothing while it does not answer. Raises StartError."""
+        self._refuse_ended()
+        named = re.findall(rb"metrics on port (\d+)", self._said())
+        if not named:
+            return []
+        address = f"http://127.0.0.1:{int(named[-1])}/metrics"
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                text = answer.read().decode("utf-8")
+        except (urllib.error.URLError, OSError):
+            return []
+        return [each for family in text_string_to_metric_families(text) for each in family.samples]
+
+    def _watches(self) -> bool:
+        samples = self.samples()
+        due = [each.value for each in samples if each.name == "reconciler_sweep_due"]
+        return bool(samples) and not any(due) and MEMORY_IS_WHOLE in self._said()
+
+    def _refuse_ended(self) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            raise StartError(f"the stream ended by itself, see {self.log}: {self._last_words()}")
+
+    def _said(self) -> bytes:
+        with self.log.open("rb") as log:
+            log.seek(self._log_begins)
+            return log.read()
+
+    def _last_words(self) -> str:
+        lines = self._said().decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        return lines[-1][:300]
+
+    def _send(self, pids: Iterable[int], signum: signal.Signals) -> None:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signum)
+
+
+def _command(pid: int) -> bytes:
+    """The command line of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def _environment() -> dict[str, str]:
+    ours = {name: each for name, each in os.environ.items() if not name.startswith(OWN_ENVIRONMENT)}
+    return {**quick_spark.environment(), **ours}

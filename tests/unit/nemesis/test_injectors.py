@@ -1,0 +1,173 @@
+"""What can be injected, and into what; a stand-in takes the place of the stream's processes."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deploy.embedded.errors import StartError
+from deploy.embedded.process import processes_of_session
+from deploy.embedded.wait import until
+from deploy.nemesis import stream as streams
+from deploy.nemesis.injectors import injectors
+from deploy.nemesis.schedule import FaultChoice, InjectedFault
+from deploy.nemesis.stream import StreamProcess
+
+STAND_IN = """
+import subprocess, sys, time
+child = "import time; time.sleep(600)"
+subprocess.Popen([sys.executable, "-c", child, "pyspark.daemon"], process_group=0)
+print("metrics on port", {port}, flush=True)
+time.sleep(600)
+"""
+SWEPT = "sweep: lineage is complete"
+SAID = b'# TYPE reconciler_sweep_due gauge\nreconciler_sweep_due{family="message"} 1.0\n'
+
+
+class Told:
+    """Stands for a stack, a node, an agent or a stream: notes what it is told."""
+
+    def __init__(self, name: str, told: list[str]) -> None:
+        self._name, self._told = name, told
+
+    def __getattr__(self, what: str) -> Any:
+        return lambda: self._told.append(f"{self._name} {what}")
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def possible(told: list[str]) -> Any:
+    nodes = []
+    for number in (1, 2, 3):
+        node = Told(f"node {number}", told)
+        node.__dict__["agent"] = Told(f"agent {number}", told)
+        node.__dict__["place"] = SimpleNamespace(host=f"127.0.0.{number}", number=number)
+        nodes.append(node)
+    stack = Told("stack", told)
+    stack.__dict__["nodes"] = nodes
+    return injectors(stack, Told("stream", told))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "wanted"),
+    [
+        (InjectedFault.KILL_NODE, "127.0.0.1", ["node 1 kill", "node 1 start"]),
+        (InjectedFault.PAUSE_NODE, "127.0.0.2", ["node 2 pause", "node 2 resume"]),
+        (InjectedFault.REPLACE_NODE, "127.0.0.3", ["node 3 kill", "node 3 replace"]),
+        (InjectedFault.KILL_AGENT, "127.0.0.1", ["agent 1 kill", "agent 1 let_go"]),
+        (InjectedFault.PAUSE_AGENT, "127.0.0.1", ["agent 1 pause", "agent 1 resume"]),
+        (InjectedFault.KILL_BROKER, "broker", ["stack kill_kafka", "stack start_kafka"]),
+        (InjectedFault.PAUSE_BROKER, "broker", ["stack pause_kafka", "stack resume_kafka"]),
+        (InjectedFault.KILL_STREAM, "stream", ["stream crash", "stream start"]),
+        (InjectedFault.PAUSE_STREAM, "stream", ["stream pause", "stream resume"]),
+        (InjectedFault.KILL_WORKERS, "stream", ["stream kill_workers"]),
+        (InjectedFault.PAUSE_WORKERS, "stream", ["stream pause_workers", "stream resume"]),
+    ],
+)
+def test_each_kind_of_fault(
+    possible: Any, told: list[str], kind: InjectedFault, target: str, wanted: list[str]
+) -> None:
+    [injector] = [
+        how for each, how in possible.items() if (each.kind, each.target) == (kind, target)
+    ]
+    injector.inject()
+    injector.heal()
+    assert told == wanted
+
+
+def test_every_kind_can_be_injected_and_one_of_the_cluster_at_a_time(possible: Any) -> None:
+    assert {each.kind for each in possible} == set(InjectedFault)
+    hosts = {each.group for each in possible if each.target.startswith("127.")}
+    assert hosts == {"cluster"}
+    assert FaultChoice(InjectedFault.REPLACE_NODE, "127.0.0.1", "cluster") not in possible
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    class Metrics(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(SAID)
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Metrics)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def stream(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[StreamProcess]:
+    program = tmp_path / "stand_in.py"
+    program.write_text(STAND_IN.format(port=port))
+    monkeypatch.setattr(streams, "COMMAND", (sys.executable, str(program)))
+    given = tmp_path / "stack.toml"
+    given.write_text('[kafka]\ntopic_prefix = "james"\n[stream]\ncheckpoint_dir = "old"\n')
+    with StreamProcess(given, tmp_path) as made:
+        until(lambda: bool(made.workers() and made.samples()), 60, "the stand-in runs")
+        yield made
+
+
+def test_users_begin_when_everything_was_swept_once(
+    stream: StreamProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stream.log.open("a") as log:
+        log.write(f"{SWEPT}\n")
+    assert not stream._watches()
+    monkeypatch.setattr(f"{__name__}.SAID", SAID.replace(b" 1.0", b" 0.0"))
+    stream.await_watching()
+    stream.crash()
+    stream.start()
+    until(lambda: bool(stream.samples()), 60, "it tells its metrics")
+    assert not stream._watches()
+
+
+def states(stream: StreamProcess) -> set[str]:
+    """Of all its processes, as /proc tells them."""
+    assert stream._process is not None
+    found = processes_of_session(stream._process.pid)
+    texts = [Path(f"/proc/{pid}/stat").read_text() for pid in found]
+    return {text.rpartition(")")[2].split()[0] for text in texts}
+
+
+def test_a_stream_is_paused_and_goes_on(stream: StreamProcess) -> None:
+    stream.pause()
+    until(lambda: states(stream) == {"T"}, 60, "all are stopped")
+    stream.resume()
+    until(lambda: "T" not in states(stream), 60, "all go on")
+
+
+def test_only_workers_are_killed(stream: StreamProcess) -> None:
+    stream.kill_workers()
+    until(lambda: not stream.workers(), 60, "the worker is gone")
+    assert stream.samples()[0].value == 1.0
+
+
+def test_a_stream_that_crashed_is_started_again(stream: StreamProcess) -> None:
+    [worker] = stream.workers()
+    stream.crash()
+    with pytest.raises(StartError, match="ended by itself"):
+        stream.crash()
+    stream.start()
+    until(lambda: stream.workers() not in ([], [worker]), 60, "another worker")
+    until(lambda: bool(stream.samples()), 60, "it tells its metrics")
+
+
+def test_the_settings_are_those_of_the_stack_with_a_short_delay(stream: StreamProcess) -> None:
+    text = stream.config.read_text()
+    assert 'topic_prefix = "james"' in text
+    assert "delay = 10" in text
+    assert "lost_after = 60" in text
+    assert "old" not in text
