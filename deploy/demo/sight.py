@@ -18,7 +18,7 @@ FindingAndState = tuple[str, str, str]
 FAMILY = "message"
 """Whose rows are counted, and by whose batches time is told, with those of `OTHER_FAMILIES`."""
 OTHER_FAMILIES = ("rights", "right_lists", "attachment_reference")
-"""Each has a query of its own, whose batches come more rarely."""
+"""Each has batches of its own, which come more rarely."""
 
 REPORTED = "reported"
 REPAIRED = "intended"

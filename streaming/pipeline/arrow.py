@@ -45,7 +45,7 @@ class SettledKeys:
         return cls(
             batch.filter(pc.invert(pc.or_(echo, bad))),
             batch.filter(bad).to_pylist(),
-            [_echo(row) for row in batch.filter(echo).to_pylist()],
+            [echo_of(row) for row in batch.filter(echo).to_pylist()],
         )
 
     def wakes(self, family: Family, numbers: Sequence[int] | None = None) -> Iterator[Wake]:
@@ -110,7 +110,7 @@ def _told(keys: pa.RecordBatch, field: str) -> list[Any]:
     return [Kind(each) if each else None for each in values]
 
 
-def _echo(row: dict[str, Any]) -> tuple[int, Echo]:
+def echo_of(row: Any) -> tuple[int, Echo]:
     """The offset and echo of a row; its ``echo`` is the text of `sources.echo`."""
     place, lane, partitions, number, previous, steady, idle, at = row["echo"].split("|")
     told = int(number), int(previous), steady == "true", int(idle), int(at)

@@ -15,10 +15,16 @@ from reconcilers.words.model import Slot
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.worker import RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
+from streaming.settings import KafkaSettings
 from streaming.topics import batch_options
 
 FEW_RECORDS = 500
 """This many records are looked at in less time than a shuffle takes."""
+
+
+def records_of(spark: SparkSession, settings: KafkaSettings, ranges: OffsetRanges) -> DataFrame:
+    """The records of these ranges, read when they are used."""
+    return spark.read.format("kafka").options(**batch_options(settings, ranges)).load()
 
 
 @dataclass(slots=True)
@@ -32,8 +38,7 @@ class RangeReader:
 
     def look(self, ranges: OffsetRanges, apart: frozenset[Slot]) -> BatchLook:
         """Look at all ranges together, each group in one task; ``apart`` cannot be read."""
-        kafka = batch_options(self.job.settings.kafka, ranges)
-        records = self.spark.read.format("kafka").options(**kafka).load()
+        records = records_of(self.spark, self.job.settings.kafka, ranges)
         number = sum(end - begin for begin, end in ranges.values())
         count = 1 if number <= FEW_RECORDS else self.job.settings.stream.shuffle_partitions
         shares = self.keys(records, count).mapInArrow(look_task(self.job, apart), RESULT_SCHEMA)

@@ -6,9 +6,6 @@ applications. These are left out. Native Spark SQL.
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -17,6 +14,8 @@ from reconcilers.capture.frontier import CANARY_TABLE
 from reconcilers.declared.families import FAMILIES
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
+
+_TABLE, _FAMILY = (rf'"{name}"\s*:\s*"([^"]*)"' for name in ("table", "family"))
 
 
 def once(costly: Column) -> Column:
@@ -29,16 +28,36 @@ def once(costly: Column) -> Column:
 
 
 def perhaps_wanted(family: Family) -> Column:
-    """Whether the text of a record contains a JSON string that each wanted record contains.
+    """Whether a record may be wanted, by its text alone; all are by the family of messages.
 
     It is a fraction of the cost of reading the JSON, and most records are of messages. These keep
     what names nothing, too. Reads the column ``value``.
     """
     if family.name == MESSAGE.name:
         return F.lit(True)
+    name = name_in_text()
+    return is_named(name, family) | is_canary(name)
+
+
+def name_in_text() -> Column:
+    """The table of an event, or the family of a published key, found in the text of a record.
+
+    A value of a user holds no such text: JSON escapes its quotes. Java searches a literal beginning
+    ten times as fast as Spark searches a string that begins with a quote. Reads ``value``.
+    """
     text = F.col("value").cast("string")
-    names = (*family.wakes_on, family.name, CANARY_TABLE)
-    return reduce(or_, (text.contains(f'"{each}"') for each in names))
+    table, family = (F.regexp_extract(text, each, 1) for each in (_TABLE, _FAMILY))
+    return F.when(table != "", table).otherwise(family)
+
+
+def is_named(name: Column, family: Family) -> Column:
+    """Whether a record with this `name_in_text` is perhaps an event or a key of the family."""
+    return name.isin(*family.wakes_on, family.name)
+
+
+def is_canary(name: Column) -> Column:
+    """Whether a record with this `name_in_text` is perhaps a canary's."""
+    return name == CANARY_TABLE
 
 
 def is_wanted(family: Family, keyspace: str) -> Column:

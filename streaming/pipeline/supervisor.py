@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, Protocol
+from typing import Protocol
 
-from checkpoints.bookmarks import Offsets, Positions, nested, numbered
+from checkpoints.bookmarks import Offsets, Positions, nested
 from reconcilers.words.errors import EndedItself, EventsLost, Retryable
 from reconcilers.words.model import Wake
 from streaming.monitoring.clocks import ClockWatch
@@ -28,8 +28,21 @@ BATCHES_TO_CLOSE = 3
 """Batches after the end of its window that release a record."""
 
 
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """A batch that has ended: how long it took, and up to where it has ``read``.
+
+    ``state_rows`` are in Spark's state; ``dropped`` came after the watermark.
+    """
+
+    seconds: float
+    read: Offsets
+    state_rows: int = 0
+    dropped: int = 0
+
+
 class Supervised(Protocol):
-    """What is kept alive; `streaming.pipeline.query.FamilyQuery` is the real one."""
+    """What is kept alive: `query.FamilyQuery`, or `family_thread.FamilyThread`."""
 
     @property
     def name(self) -> str:
@@ -54,8 +67,8 @@ class Supervised(Protocol):
     def end(self) -> None:
         """Stop for good, if it runs."""
 
-    def progress(self) -> Iterator[dict[str, Any]]:
-        """Spark's reports of the batches that ended since the last call."""
+    def progress(self) -> Iterator[BatchReport]:
+        """Reports of the batches that ended since the last call."""
 
     def failure(self) -> str:
         """Why it died, in one line."""
@@ -81,7 +94,7 @@ class BatchMemory(Protocol):
 class Measurements:
     """Periodic measurements beside the batches.
 
-    ``commit`` commits settled offsets for operators; ``read_up_to`` is what Spark has read.
+    ``commit`` commits settled offsets for operators; ``read_up_to`` is what was read.
     ``checks`` raise `EndedItself` if only a new process can go on.
     """
 
@@ -194,18 +207,17 @@ class QuerySupervisor:
     # --- watch
 
     def _watch(self) -> None:
-        for told in self.query.progress():
+        for report in self.query.progress():
             self._deaths = Deaths()
-            self._show(told)
-            dropped = _sum(told, "numRowsDroppedByWatermark")
-            if dropped:
-                self.metrics.dropped.inc(dropped)
+            self._show(report)
+            if report.dropped:
+                self.metrics.dropped.inc(report.dropped)
                 log.warning(
                     "the clock is behind the watermark: a fresh query, after what is settled"
                 )
                 self._start_again()
                 return
-            self._release(told)
+            self._release(report.read)
         if self.measurements.take():
             self._check_topics()
 
@@ -217,14 +229,14 @@ class QuerySupervisor:
             log.warning("%s", lost)
             self._begin()
 
-    def _show(self, told: dict[str, Any]) -> None:
-        self.metrics.batch_duration.observe(told["durationMs"]["triggerExecution"] / 1000)
-        self.metrics.state_rows.labels(self.query.name).set(_sum(told, "numRowsTotal"))
-        self.measurements.read_up_to = read_up_to(told)
+    def _show(self, report: BatchReport) -> None:
+        self.metrics.batch_duration.observe(report.seconds)
+        self.metrics.state_rows.labels(self.query.name).set(report.state_rows)
+        self.measurements.read_up_to = report.read
 
-    def _release(self, told: dict[str, Any]) -> None:
+    def _release(self, read: Offsets) -> None:
         """Release overdue records: in a silent partition nothing else would show them."""
-        due = self.overdue.batch(time.monotonic(), read_up_to(told))
+        due = self.overdue.batch(time.monotonic(), read)
         if due is not None and self.query.release(due):
             log.warning("records that were read did not come out in time: they are looked at now")
 
@@ -245,19 +257,6 @@ class QuerySupervisor:
             self._begin()  # raises unless the loss is accepted
         else:
             self._start_again()
-
-
-def read_up_to(told: dict[str, Any]) -> dict[str, dict[int, int]]:
-    """The end offsets of Kafka's source in a batch that Spark reports."""
-    found: dict[str, dict[int, int]] = {}
-    for source in told.get("sources", ()):
-        if source.get("description", "").startswith("Kafka"):
-            found |= numbered(source.get("endOffset") or {})
-    return found
-
-
-def _sum(told: dict[str, Any], name: str) -> int:
-    return sum(operator.get(name, 0) for operator in told.get("stateOperators", ()))
 
 
 def backoff(restarts: int, most: float) -> float:

@@ -16,10 +16,11 @@ from pyspark.sql import DataFrame
 
 from reconcilers.declared.families.message import MESSAGE
 from streaming.app import main
+from streaming.pipeline import query
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.slices import Slice
-from streaming.pipeline.supervisor import QuerySupervisor
+from streaming.pipeline.supervisor import BatchReport
 from streaming.pipeline.worker import BatchLook
 
 TRACE = "BENCH_TRACE"
@@ -80,13 +81,10 @@ def _durations(told: dict[str, Any]) -> dict[str, float]:
 
 
 def _trace() -> None:
-    run, end, show = FamilyQuery._batch, Batches.ended, QuerySupervisor._show
+    run, end, told_by_spark = FamilyQuery._batch, Batches.ended, query.batch_report
     this: dict[str, Any] = {}
 
     def batch(self: FamilyQuery, closed: DataFrame, _batch_id: int) -> None:
-        if self.name != MESSAGE.name:
-            run(self, closed, _batch_id)
-            return
         this.update(number=_batch_id, examined=0, suspects=0)
         run(self, closed, _batch_id)
         _write(ended_at=time.time(), **this)
@@ -97,20 +95,19 @@ def _trace() -> None:
             this["examined"] += look.examined
             this["suspects"] += len(look.suspects)
 
-    def shown(self: QuerySupervisor, told: dict[str, Any]) -> None:
-        show(self, told)
-        if self.query.name != MESSAGE.name:
-            return
+    def report(told: dict[str, Any]) -> BatchReport:
+        found = told_by_spark(told)
         _write(
             number=told["batchId"],
             events=sum(source["numInputRows"] for source in told["sources"]),
-            state_rows=sum(each.get("numRowsTotal", 0) for each in told["stateOperators"]),
+            state_rows=found.state_rows,
             parts={name: ms / 1000 for name, ms in _durations(told).items()},
         )
+        return found
 
     FamilyQuery._batch = batch  # type: ignore[method-assign]
     Batches.ended = ended  # type: ignore[method-assign]
-    QuerySupervisor._show = shown  # type: ignore[method-assign]
+    query.batch_report = report
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from checkpoints.bookmarks import Place
 from checkpoints.clock import now_micros
 from streaming.pipeline.failures import SliceFailures
+from streaming.pipeline.query import batch_report
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.slices import Closed
-from streaming.pipeline.supervisor import _sum
+from streaming.pipeline.supervisor import BatchReport
 from streaming.pipeline.window import (
     closed_window,
     closed_windows,
@@ -78,16 +79,16 @@ def run(spark: SparkSession, folder: Path, batches: Sequence[Read]) -> Out:
         .foreachBatch(take)
         .start()
     )
-    told: list[dict[str, Any]] = []
+    told: list[BatchReport] = []
     try:
         for number, batch in enumerate(batches):
             write(source / f"{number:03}.json", batch)
             query.processAllAvailable()
-        told = [json.loads(each.json) for each in query.recentProgress]
+        told = [batch_report(json.loads(each.json)) for each in query.recentProgress]
     finally:
         query.stop()
-    dropped = sum(_sum(each, "numRowsDroppedByWatermark") for each in told)
-    return Out(closed, dropped, max(_sum(each, "numRowsTotal") for each in told))
+    dropped = sum(each.dropped for each in told)
+    return Out(closed, dropped, max(each.state_rows for each in told))
 
 
 def write(file: Path, batch: Read) -> None:

@@ -26,6 +26,7 @@ from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
 from streaming.commands.running.signals import Signalled, stopped_by_signals
 from streaming.commands.running.threads import Threads
 from streaming.commands.wiring import workers
+from streaming.commands.wiring.beside import Beside, beside_of
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.counter_loop import build_counter_loop
 from streaming.commands.wiring.driver import supervisor
@@ -132,7 +133,8 @@ def _run_all(
     _watch_unheard(opened, families, schema, threads)
     others = [each for each in families[1:] if each.projections]
     beside = [_beside(opened, each) for each in others]
-    running = [_start(each, schema, threads) for each in beside]
+    shared = beside_of(opened, beside) if beside else None
+    running = [_start(each, schema, shared, threads) for each in beside]
     if counting is not None:
         threads.start("counting", counting.run)
     _sweep_by_itself((opened, *beside), threads)
@@ -152,10 +154,12 @@ def _beside(opened: OpenedStream, family: Family) -> OpenedStream:
     return opened.beside(job, Watcher(opened.settings.kafka))
 
 
-def _start(opened: OpenedStream, schema: SchemaWatch, threads: Threads) -> Thread:
+def _start(
+    opened: OpenedStream, schema: SchemaWatch, shared: Beside | None, threads: Threads
+) -> Thread:
     """Start the stream of another family, in a thread of its own."""
     begin_generation(opened)
-    run = supervisor(opened, schema, None).run
+    run = supervisor(opened, schema, beside=shared).run
     return threads.start(f"stream of {opened.job.family.name}", run)
 
 

@@ -13,10 +13,10 @@ from reconcilers.capture.frontier import Frontier, FrontierRules
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.ceiling import MINUTE
-from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import Memories, MemoryReport, MemoryWatch
 from streaming.canary.no_memory import NoMemoryWatch
 from streaming.canary.watch import FrontierWatch
+from streaming.commands.wiring.beside import Beside, canaries_alone
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.generations import growing
 from streaming.commands.wiring.opened_stream import OpenedStream
@@ -33,28 +33,37 @@ from streaming.pipeline.behind import BehindWatch, judged_within, longest_age_of
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.failures import SliceFailures
+from streaming.pipeline.family_thread import FamilyThread
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
 from streaming.pipeline.query import FamilyQuery
+from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.record_search import SearchedReader
 from streaming.pipeline.scheduled_looks import ExpiredCells
 from streaming.pipeline.session import spark_session
+from streaming.pipeline.slice_work import SliceWork
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.pipeline.temporary import sparks_folders
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
-from streaming.topics import FewRecords, came_astray
 
 TakeSummary = Callable[[BatchSummary], None]
 
 
 def supervisor(
-    opened: OpenedStream, schema: SchemaWatch, counters: TakeSummary | None
+    opened: OpenedStream,
+    schema: SchemaWatch,
+    counters: TakeSummary | None = None,
+    beside: Beside | None = None,
 ) -> QuerySupervisor:
-    """Keeps the query running; ``counters``, if given, receives the summary of each slice."""
+    """Keeps a family running; ``counters``, if given, receives the summary of each slice.
+
+    A family that does not lead runs ``beside``.
+    """
     settings, names, once = opened.settings, opened.names, opened.once
     stream = settings.stream
     clocks = ClockWatch(Nodes(connect(settings.cassandra)), stream.delay, once)
@@ -66,17 +75,10 @@ def supervisor(
     commit = growing(opened).commit if opened.leads else _commit_nothing
     position = StreamPosition(name, bookmarks, starting.ids, commit)
     decisions = batches(opened, clocks, counters, position, frontier, memory)
-    spark = spark_session(stream)
+    ranges = Ranges(SliceFailures(CassandraFailingSlices(opened.store), name))
     checks = (sparks_folders(stream).check, schema.check)
     return QuerySupervisor(
-        query=FamilyQuery(
-            spark,
-            opened.job,
-            CheckpointFolder(spark, names.checkpoint_of(opened.job.family)),
-            decisions,
-            opened.watcher.partitions,
-            Ranges(SliceFailures(CassandraFailingSlices(opened.store), name)),
-        ),
+        query=_query(opened, decisions, ranges, beside),
         decisions=decisions,
         starting=starting,
         measurements=Measurements(clocks, lag, position.commit_settled, checks),
@@ -84,6 +86,21 @@ def supervisor(
         overdue=Overdue(2 * (stream.delay + stream.window)),
         restart_backoff_max=stream.restart_backoff_max,
     )
+
+
+def _query(
+    opened: OpenedStream, decisions: Batches, ranges: Ranges, beside: Beside | None
+) -> FamilyQuery | FamilyThread:
+    """What runs the family: a query of Spark, or a thread beside it."""
+    job = opened.job
+    spark = spark_session(job.settings.stream)
+    reader = RangeReader(spark, job)
+    if beside is not None:
+        searched = SearchedReader(job.family.name, beside.search, reader)
+        return FamilyThread(SliceWork(spark, job, decisions, ranges, searched), beside.ends)
+    folder = CheckpointFolder(spark, opened.names.checkpoint)
+    work = SliceWork(spark, job, decisions, ranges, reader)
+    return FamilyQuery(work, folder, opened.watcher.partitions)
 
 
 def _starting_point(
@@ -147,14 +164,9 @@ def batches(
         expired=ExpiredCells(ours.expiries),
         record=record,
         memory=memory,
-        alone=_alone(settings),
+        alone=canaries_alone(settings),
         behind=_behind(settings, frontier, once),
     )
-
-
-def _alone(settings: Settings) -> CanariesAlone:
-    topic, keyspace = settings.kafka.topic_prefix, settings.canary.keyspace
-    return CanariesAlone(FewRecords(settings.kafka).read, topic, keyspace, came_astray)
 
 
 def _behind(settings: Settings, frontier: FrontierWatch, metrics: Metrics) -> BehindWatch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.family import Family
 from streaming.settings import Mode, Settings
 from streaming.topics import suspects_of
@@ -32,11 +31,6 @@ class StreamNames:
     def lease(self) -> str:
         """The lease that lets one live stream repair a keyspace."""
         return f"{self.keyspace}/{self.mode}"
-
-    def checkpoint_of(self, family: Family) -> str:
-        """The folder of Spark's files of a family's stream."""
-        own = "" if family.name == MESSAGE.name else f"-{family.name}"
-        return f"{self.checkpoint}{own}"
 
     def bookmarks(self, family: Family) -> str:
         """The name under which a family's bookmarks are stored."""

@@ -36,9 +36,7 @@ def test_only_the_stream_of_messages_shows_what_a_process_has_once() -> None:
     assert (messages.watcher, rights.watcher) == (mine, other), "no client is shared by threads"
 
 
-def test_each_family_has_a_checkpoint_and_bookmarks_of_its_own() -> None:
-    assert NAMES.checkpoint_of(MESSAGE) == NAMES.checkpoint
-    assert NAMES.checkpoint_of(RIGHTS) == f"{NAMES.checkpoint}-rights"
+def test_each_family_has_bookmarks_of_its_own() -> None:
     assert NAMES.bookmarks(MESSAGE) != NAMES.bookmarks(RIGHTS)
 
 

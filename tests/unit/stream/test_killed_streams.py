@@ -12,18 +12,24 @@ from checkpoints.bookmarks import Place
 from checkpoints.failing_slices import FailingSlice
 from reconcilers.words.errors import Refused, Unreachable
 from reconcilers.words.model import Micros
-from streaming.commands.wiring import workers
-from streaming.pipeline import query as module
+from streaming.pipeline import slice_work as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES, TRIES_ALONE, SliceFailures
-from streaming.pipeline.query import GIVEN_UP
 from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.slice_work import GIVEN_UP
 from streaming.pipeline.slices import Slice
-from streaming.pipeline.worker import BatchLook
-from streaming.settings import KafkaSettings, Settings
+from streaming.pipeline.worker import BatchLook, Job
 from tests.builders.failing import unreachable
-from tests.builders.rows import FAMILY
 from tests.fakes.checkpoints.progress import MemoryFailingSlices
-from tests.unit.stream.test_query_batch import ONE, ZERO, Decisions, Query, closed
+from tests.unit.stream.test_query_batch import (
+    NOWHERE,
+    ONE,
+    ZERO,
+    Decisions,
+    Query,
+    Work,
+    closed,
+    work_with,
+)
 
 STREAM = "message"
 RECORDS = 1_000
@@ -94,17 +100,17 @@ class World:
 
     def process(self) -> Query:
         """A new one, with nothing of the others' but what they left."""
-        job = workers.job(
-            Settings(kafka=KafkaSettings(max_offsets_per_batch=10 * RECORDS)), FAMILY, "suspects"
-        )
         self.monkeypatch.setattr(
-            type(job), "keep_dead_letters", lambda _, letters: self.letters.extend(letters)
+            Job, "keep_dead_letters", lambda _, letters: self.letters.extend(letters)
         )
-        nowhere: Any = None
-        ranges = Ranges(SliceFailures(self.store, STREAM))
-        decisions = Settling(settled=self.settled)
-        made = Looking(nowhere, job, nowhere, decisions, lambda topic: [0, 1], ranges)
-        made.world = self
+        ranges, decisions = (
+            Ranges(SliceFailures(self.store, STREAM)),
+            Settling(settled=self.settled),
+        )
+        work = work_with(decisions, ranges, most=10 * RECORDS, kind=Looking)
+        assert isinstance(work, Looking)
+        work.world = self
+        made = Query(work, NOWHERE, lambda topic: [0, 1])
         made.begin(dict(self.settled))
         return made
 
@@ -131,7 +137,7 @@ class World:
 
 
 @dataclass(slots=True)
-class Looking(Query):
+class Looking(Work):
     """Looks at the records of a slice, one after the other."""
 
     world: World = field(init=False)
@@ -194,7 +200,7 @@ def test_a_restart_does_not_begin_to_count_anew(world: World) -> None:
         with pytest.raises(Unreachable):
             world.batch(process)
         if number % 2:
-            process.ranges.failures.end()
+            process.work.ranges.failures.end()
     with pytest.raises(Unreachable):
         world.start()
     assert len(world.looked) >= RECORDS // 4
@@ -219,7 +225,7 @@ def test_while_cassandra_does_not_answer_what_killed_is_not_given_up(world: Worl
         with pytest.raises(Killed):
             world.start()
     process = world.process()
-    process.decisions.silent = True  # type: ignore[attr-defined]
+    process.work.decisions.silent = True  # type: ignore[attr-defined]
     with pytest.raises(Unreachable):
         world.batch(process)
     assert world.letters == []
@@ -236,7 +242,7 @@ def test_a_stream_where_nothing_fails_keeps_nothing_for_its_slices(world: World)
         world.ends += 10
         world.batch(process)
     assert (world.store.kept, world.store.reads) == ([FailingSlice()], 1)
-    process.ranges.failures.end()
+    process.work.ranges.failures.end()
     assert world.store.of(STREAM) is None
 
 
@@ -264,7 +270,7 @@ def test_without_the_store_a_process_counts_by_itself_as_before(
     with pytest.raises(Unreachable):
         world.batch(process)
     assert len(world.looked) >= RECORDS // 4
-    process.ranges.failures.end()
+    process.work.ranges.failures.end()
 
 
 def test_what_was_left_of_other_offsets_is_forgotten(world: World) -> None:
@@ -291,10 +297,10 @@ def test_after_an_end_that_was_not_clean_suspects_are_examined_apart_until_the_n
     world: World,
 ) -> None:
     process = world.start()
-    assert not process.ranges.failures.suspected, "the first process ever"
+    assert not process.work.ranges.failures.suspected, "the first process ever"
     world.ends += RECORDS
     process = world.start()  # after one that did not end
-    assert process.ranges.settled[ZERO] == world.ends
-    assert process.ranges.failures.suspected, "whatever it has settled since"
+    assert process.work.ranges.settled[ZERO] == world.ends
+    assert process.work.ranges.failures.suspected, "whatever it has settled since"
     process.end()
-    assert not world.start().ranges.failures.suspected
+    assert not world.start().work.ranges.failures.suspected

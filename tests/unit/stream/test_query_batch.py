@@ -19,14 +19,12 @@ from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros, Slot, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring import workers
-from streaming.pipeline import query as module
+from streaming.pipeline import query as query_module
+from streaming.pipeline import slice_work as module
 from streaming.pipeline.failures import ALONE_FOR, TRIES_ALONE, SliceFailures
-from streaming.pipeline.query import (
-    EARLIEST,
-    GIVEN_UP,
-    FamilyQuery,
-)
+from streaming.pipeline.query import EARLIEST, FamilyQuery
 from streaming.pipeline.ranges import Ranges
+from streaming.pipeline.slice_work import GIVEN_UP, SliceWork
 from streaming.pipeline.slices import Closed, Slice
 from streaming.pipeline.spark_errors import OURS
 from streaming.pipeline.window import LONG_BATCH, how_often, wait_for
@@ -100,13 +98,10 @@ def closed(until: int, place: Place | None = None, last: int | None = None) -> R
 
 
 @dataclass(slots=True)
-class Query(FamilyQuery):
+class Work(SliceWork):
     """Without Spark: its passes take down what they are given."""
 
     told: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def start(self) -> None:
-        self.told.append(("start",))
 
     def _look(self, piece: Slice) -> BatchLook:
         self.told.append(("look", piece.ranges))
@@ -121,27 +116,39 @@ class Query(FamilyQuery):
     def publish(self, wakes: Iterable[Wake]) -> None:
         self.told.append(("publish", wakes))
 
+
+@dataclass(slots=True)
+class Query(FamilyQuery):
+    """Without Spark: a start is taken down."""
+
+    work: Work
+
+    def start(self) -> None:
+        self.work.told.append(("start",))
+
     def batch(self, *rows: Row) -> list[tuple[Any, ...]]:
         """What is told of a batch."""
-        self.told.clear()
+        self.work.told.clear()
         self._batch(Windows(rows), 7)  # type: ignore[arg-type]
-        return self.told
+        return self.work.told
+
+
+NOWHERE: Any = None
+
+
+def work_with(decisions: Decisions, ranges: Ranges, most: int = MOST, kind: type = Work) -> Work:
+    """The work of a family whose slices have at most so many records."""
+    settings = Settings(kafka=KafkaSettings(max_offsets_per_batch=most))
+    job = workers.job(settings, FAMILY, "suspects")
+    made: Work = kind(NOWHERE, job, decisions, ranges, NOWHERE)
+    made.told = decisions.told
+    return made
 
 
 def a_query() -> Query:
     """One that has begun."""
-    settings = Settings(kafka=KafkaSettings(max_offsets_per_batch=MOST))
-    job, decisions = workers.job(settings, FAMILY, "suspects"), Decisions()
-    nowhere: Any = None
-    made = Query(
-        nowhere,
-        job,
-        nowhere,
-        decisions,
-        lambda topic: [0, 1, 2],
-        Ranges(SliceFailures(MemoryFailingSlices(), "s")),
-    )
-    made.told = decisions.told
+    ranges = Ranges(SliceFailures(MemoryFailingSlices(), "s"))
+    made = Query(work_with(Decisions(), ranges), NOWHERE, lambda topic: [0, 1, 2])
     made.begin(SETTLED)
     return made
 
@@ -152,7 +159,7 @@ def query() -> Query:
 
 
 def name_of(query: Query) -> str:
-    return query.ranges.nothing_left().name
+    return query.work.ranges.nothing_left().name
 
 
 def test_a_slice_is_admitted_before_it_is_repaired_and_settled_at_its_end(query: Query) -> None:
@@ -169,8 +176,8 @@ def test_a_slice_is_admitted_before_it_is_repaired_and_settled_at_its_end(query:
 
 
 def test_a_slice_of_canaries_alone_needs_no_worker_and_is_settled_like_any(query: Query) -> None:
-    assert isinstance(query.decisions, Decisions)
-    idle = query.decisions.idle = BatchLook()
+    assert isinstance(query.work.decisions, Decisions)
+    idle = query.work.decisions.idle = BatchLook()
     told = query.batch(closed(500, ZERO, 19))
     assert not [each for each in told if each[0] == "look"]
     assert ("admit", idle, 500) in told
@@ -198,8 +205,8 @@ def test_where_nothing_has_closed_nothing_is_read_and_what_is_due_is_published(
 
 
 def test_a_slice_that_failed_is_done_again_by_the_next_query_without_waiting(query: Query) -> None:
-    assert isinstance(query.decisions, Decisions)
-    query.decisions.fails = 1
+    assert isinstance(query.work.decisions, Decisions)
+    query.work.decisions.fails = 1
     name = name_of(query)
     with pytest.raises(Unreachable):
         query.batch(closed(500, ZERO, 99), closed(600, ONE, 89))
@@ -217,7 +224,7 @@ def test_what_is_settled_is_not_looked_at_when_it_comes_again(query: Query) -> N
 
 
 def starting(query: Query) -> Any:
-    return json.loads(query._starting_offsets(nested(query.ranges.restart())))[TOPIC]
+    return json.loads(query._starting_offsets(nested(query.work.ranges.restart())))[TOPIC]
 
 
 def test_a_fresh_query_names_every_partition(query: Query) -> None:
@@ -230,7 +237,7 @@ def test_what_has_waited_and_did_not_come_out_is_looked_at_by_the_next_batch(que
     assert not query.release({TOPIC: {0: 10, 1: 5}})
     assert query.release({TOPIC: {0: 12, 1: 5}})
     assert ("look", {ZERO: (10, 12)}) in query.batch(closed(600))
-    assert query.ranges.settled == {ZERO: 12, ONE: 5}, "whatever was there, it is settled"
+    assert query.work.ranges.settled == {ZERO: 12, ONE: 5}, "whatever was there, it is settled"
     assert "look" not in {each[0] for each in query.batch(closed(700))}
 
 
@@ -271,10 +278,10 @@ def test_windows_come_early_by_what_lies_between_two_batches(
 
 
 def test_nothing_is_looked_at_before_that(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "wait_for", lambda windows, _settings, _now: len(windows))
-    monkeypatch.setattr("time.sleep", lambda seconds: query.told.append(("wait", seconds)))
+    monkeypatch.setattr(query_module, "wait_for", lambda windows, _settings, _now: len(windows))
+    monkeypatch.setattr("time.sleep", lambda seconds: query.work.told.append(("wait", seconds)))
     told = [each[0] for each in query.batch(closed(500, ZERO, 19), closed(500))]
-    assert ("wait", 2) in query.told
+    assert ("wait", 2) in query.work.told
     assert told.index("later") < told.index("wait") < told.index("look")
 
 
@@ -284,15 +291,15 @@ def test_nothing_is_looked_at_before_that(query: Query, monkeypatch: pytest.Monk
 def test_a_slice_that_a_stop_has_interrupted_has_not_failed(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_query: Query, _piece: Slice) -> BatchLook:
-        query._running.stopping.set()
+    def interrupted(_work: Work, _piece: Slice) -> BatchLook:
+        query.work.stopping.set()
         raise PythonException("Job 7 cancelled because the query was stopped")
 
-    query.ranges.failures.done(SETTLED)
-    monkeypatch.setattr(Query, "_look", interrupted)
+    query.work.ranges.failures.done(SETTLED)
+    monkeypatch.setattr(Work, "_look", interrupted)
     with pytest.raises(PythonException):
         query.batch(closed(500, ZERO, 10))
-    assert not query.ranges.failures.suspected
+    assert not query.work.ranges.failures.suspected
 
 
 TIMED_OUT = "An exception was thrown from the Python worker: no answer came in time"
@@ -312,7 +319,7 @@ class Failing:
         self.monkeypatch.setattr(module, "now_micros", lambda: self.now)
         self.monkeypatch.setattr("time.sleep", lambda _seconds: None)
         self.monkeypatch.setattr(
-            type(self.query.job), "keep_dead_letters", lambda _, letters: keep(letters)
+            type(self.query.work.job), "keep_dead_letters", lambda _, letters: keep(letters)
         )
         self.says(TIMED_OUT)
         for _ in range(TRIES_ALONE):
@@ -323,14 +330,14 @@ class Failing:
     def says(self, error: str) -> None:
         """What each look ends with from now on."""
 
-        def fails(_query: Query, _piece: Slice) -> BatchLook:
+        def fails(_work: Work, _piece: Slice) -> BatchLook:
             raise PythonException(error)
 
-        self.monkeypatch.setattr(Query, "_look", fails)
+        self.monkeypatch.setattr(Work, "_look", fails)
 
     @property
     def settled(self) -> int:
-        return self.query.ranges.settled[ZERO]
+        return self.query.work.ranges.settled[ZERO]
 
 
 @pytest.fixture
@@ -356,7 +363,7 @@ def test_it_becomes_a_dead_letter_and_the_next_is_looked_at(failing: Failing, er
 
 
 def test_after_an_outage_it_is_looked_at_before_it_would_be_given_up(failing: Failing) -> None:
-    failing.monkeypatch.setattr(Query, "_look", lambda _query, _piece: LOOK)
+    failing.monkeypatch.setattr(Work, "_look", lambda _work, _piece: LOOK)
     told = failing.query.batch()
     assert ("ended", LOOK.examined, {ZERO: (10, 11)}, 500) in told
     assert (failing.letters, failing.settled) == ([], 11)
@@ -378,8 +385,8 @@ def test_what_is_no_error_of_a_look_gives_nothing_up(failing: Failing, error: st
 
 
 def test_while_cassandra_does_not_answer_nothing_is_given_up(failing: Failing) -> None:
-    assert isinstance(failing.query.decisions, Decisions)
-    failing.query.decisions.silent = True
+    assert isinstance(failing.query.work.decisions, Decisions)
+    failing.query.work.decisions.silent = True
     with pytest.raises(Unreachable, match="no host"):
         failing.query.batch()
     assert (failing.letters, failing.settled) == ([], 10)

@@ -12,10 +12,11 @@ import pytest
 
 from reconcilers.limits.gate import Admission
 from reconcilers.words.model import Slot, Suspect
-from streaming.pipeline import query as module
-from streaming.pipeline.query import FEW, STOPPING, FamilyQuery
+from streaming.pipeline import slice_work as module
+from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.range_reader import FEW_RECORDS, RangeReader
 from streaming.pipeline.repair_task import AdmittedSuspects, RepairTask
+from streaming.pipeline.slice_work import FEW, STOPPING, SliceWork
 from streaming.pipeline.slices import Slice
 from streaming.steps.outcome import Outcome
 from tests.unit.stream.test_query_batch import (
@@ -26,6 +27,7 @@ from tests.unit.stream.test_query_batch import (
     SETTLED,
     ZERO,
     Query,
+    Work,
     a_query,
 )
 
@@ -43,7 +45,7 @@ def test_few_records_are_one_share(
     query: Query, monkeypatch: pytest.MonkeyPatch, records: int, few: bool
 ) -> None:
     asked: list[int] = []
-    spark = query.spark = Spark()  # type: ignore[assignment]
+    spark = Spark()
 
     def keys(_reader: RangeReader, read: object, shares: int) -> Spark:
         assert read is spark
@@ -51,8 +53,9 @@ def test_few_records_are_one_share(
         return spark
 
     monkeypatch.setattr(RangeReader, "keys", keys)
-    FamilyQuery._look(query, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
-    assert asked == [1 if few else query.job.settings.stream.shuffle_partitions]
+    query.work.reader = RangeReader(spark, query.work.job)  # type: ignore[arg-type]
+    SliceWork._look(query.work, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
+    assert asked == [1 if few else query.work.job.settings.stream.shuffle_partitions]
 
 
 # --- who examines the suspects
@@ -74,7 +77,7 @@ class Examined:
             return iter(OUTCOMES)
 
         def on_workers(
-            _query: Query, told: object, suspects: list[Suspect], admission: Admission
+            _work: Work, told: object, suspects: list[Suspect], admission: Admission
         ) -> list[Outcome]:
             assert told is task
             self.workers.append((admission, suspects))
@@ -85,10 +88,10 @@ class Examined:
             return task
 
         self.monkeypatch.setattr(module, "repair_task", repair_task)
-        self.monkeypatch.setattr(Query, "_on_workers", on_workers)
+        self.monkeypatch.setattr(Work, "_on_workers", on_workers)
 
     def examine(self, suspects: list[Suspect]) -> list[Outcome]:
-        return FamilyQuery._confirm_and_repair(self.query, suspects, ADMITTED, "batch")
+        return SliceWork._confirm_and_repair(self.query.work, suspects, ADMITTED, "batch")
 
 
 @pytest.fixture
@@ -109,8 +112,8 @@ def test_many_suspects_are_examined_on_the_workers(examined: Examined) -> None:
 
 
 def test_what_has_failed_cannot_kill_this_process(examined: Examined) -> None:
-    failures = examined.query.ranges.failures
-    failures.failed(examined.query.ranges.nothing_left(), 0)
+    failures = examined.query.work.ranges.failures
+    failures.failed(examined.query.work.ranges.nothing_left(), 0)
     examined.examine(LOOK.suspects)
     assert (examined.here, len(examined.workers)) == ([], 1)
     failures.done(SETTLED)
@@ -123,17 +126,17 @@ def test_what_is_examined_here_ends_before_a_write_when_the_query_is_stopped(
 ) -> None:
     examined.examine(LOOK.suspects)
     assert examined.stopping() is None
-    examined.query._running.query = Spark()  # type: ignore[assignment]
+    examined.query._query = Spark()  # type: ignore[assignment]
     FamilyQuery.stop(examined.query)
     assert examined.stopping() == STOPPING
 
 
 def test_it_has_stopped_when_the_running_batch_has_ended(query: Query) -> None:
-    query._running.query = Spark()  # type: ignore[assignment]
+    query._query = Spark()  # type: ignore[assignment]
     stopped = Thread(target=FamilyQuery.stop, args=(query,))
     with query._one_batch:
         stopped.start()
-        assert query._running.stopping.wait(60)
+        assert query.work.stopping.wait(60)
         assert stopped.is_alive()
     stopped.join(60)
     assert not stopped.is_alive()
@@ -146,12 +149,12 @@ def test_what_is_settled_while_it_is_stopped_is_not_of_the_new_beginning(
 
     def stop(query: Query) -> None:
         while ending:
-            query.ranges.done(ending.pop())
+            query.work.ranges.done(ending.pop())
 
     monkeypatch.setattr(Query, "stop", stop)
     monkeypatch.setattr(Query, "start", stop)  # which stops what still runs
     query.begin({ZERO: 0, ONE: 0})
-    assert query.ranges.settled == {ZERO: 0, ONE: 0}
+    assert query.work.ranges.settled == {ZERO: 0, ONE: 0}
 
 
 class Spark:
@@ -192,11 +195,11 @@ class Spark:
 
 
 def test_a_group_is_examined_in_one_task_and_an_empty_share_is_none(query: Query) -> None:
-    count = query.job.settings.stream.shuffle_partitions
+    count = query.work.job.settings.stream.shuffle_partitions
     groups = [replace(LOOK.suspects[0], slot=Slot(uuid4(), uid)) for uid in range(20)]
     for suspects in (groups, groups[:1]):
-        spark = query.spark = Spark()  # type: ignore[assignment]
-        query._on_workers(lambda shares: iter(OUTCOMES), [*suspects, *suspects], ADMITTED)
+        spark = query.work.spark = Spark()  # type: ignore[assignment]
+        query.work._on_workers(lambda shares: iter(OUTCOMES), [*suspects, *suspects], ADMITTED)
         shares = [[each.slot.group for each in share] for _, share in spark.shares]
         assert 0 < len(shares) <= min(count, len(suspects))
         assert all(shares)

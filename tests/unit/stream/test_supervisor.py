@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -22,6 +21,7 @@ from streaming.pipeline import supervisor
 from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import (
     BATCHES_TO_CLOSE,
+    BatchReport,
     Measurements,
     Overdue,
     QuerySupervisor,
@@ -46,7 +46,7 @@ class Query:
 
     name: str = "message"
     deaths: list[str | None] = field(default_factory=list)
-    batches: dict[int, dict[str, Any]] = field(default_factory=dict)
+    batches: dict[int, BatchReport] = field(default_factory=dict)
     started: list[Positions | str] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     published: list[Wake] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Query:
     def end(self) -> None:
         self.stopped += 1
 
-    def progress(self) -> Iterator[dict[str, Any]]:
+    def progress(self) -> Iterator[BatchReport]:
         if self.looks in self.batches:
             yield self.batches.pop(self.looks)
 
@@ -233,14 +233,8 @@ def bench() -> Bench:
     return Bench()
 
 
-def batch(dropped: int = 0, read: int = 0) -> dict[str, Any]:
-    rows = {"numRowsTotal": 3, "numRowsDroppedByWatermark": dropped}
-    sources = [
-        {"description": "RatePerMicroBatchStream[]", "endOffset": {"offset": 3}},
-        {"description": "KafkaV2[Subscribe[a]]", "endOffset": {TOPIC: {"0": read}}},
-    ]
-    durations = {"triggerExecution": 1500}
-    return {"durationMs": durations, "stateOperators": [rows], "sources": sources}
+def batch(dropped: int = 0, read: int = 0) -> BatchReport:
+    return BatchReport(1.5, {TOPIC: {0: read}}, state_rows=3, dropped=dropped)
 
 
 # --- the first start
