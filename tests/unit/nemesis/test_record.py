@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from deploy.nemesis.__main__ import PAGE, RECORDS
 from deploy.nemesis.record import (
     RunRecord,
     first_line,
@@ -50,6 +51,12 @@ def test_a_run_that_never_agreed_has_failed() -> None:
 
 def test_a_record_is_read_as_it_was_written() -> None:
     assert record_from_json(record_as_json(RUN)) == RUN
+
+
+def test_the_page_is_made_of_the_records_that_are_kept() -> None:
+    records = [record_from_json(each.read_text("utf-8")) for each in RECORDS.glob("*.json")]
+    assert PAGE.read_text("utf-8") == page(records)
+    assert "No run is kept yet." in page([])
 
 
 def test_the_page_has_all_runs_and_all_faults_by_release() -> None:
