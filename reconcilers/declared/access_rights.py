@@ -184,6 +184,7 @@ EVENTS = TruthTable(
     required=("rights",),
     derive=Derivation(("eventid",), ("event",), ("rights",), of_events, shared=True),
     owner=MAILBOX,
+    names_all=True,
 )
 """Events of aggregates; an aggregate named by a mailbox's id holds the rights in it."""
 

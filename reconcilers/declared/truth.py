@@ -72,7 +72,8 @@ class TruthTable:
     are tables with the same columns in which an older James stored sources; a source without rows
     in ``table`` is read there. ``newer``: the table in which a newer James stores sources. This one
     has only an old copy of a source with rows there, so that it is `MalformedContent`. ``users``
-    has a row for each slot (of one part) that a user owns, and that needs no source.
+    has a row for each slot (of one part) that a user owns, and that needs no source. ``names_all``:
+    its rows name each slot that ever was, so that a newer row elsewhere shows that it lost some.
     """
 
     table: str
@@ -87,6 +88,7 @@ class TruthTable:
     older: tuple[str, ...] = ()
     newer: TruthTable | None = None
     users: Owner | None = None
+    names_all: bool = False
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -51,9 +51,18 @@ def _said_by_truth(family: Family, seen: Seen) -> str | None:
     source = family.truth.source.label
     if seen.truths:
         return f"its {source} was read, and gives it no place here"
-    if not family.remembered and seen.has_truth:
+    if not family.remembered and seen.has_truth and not _truth_lost_its_name(family, seen):
         return f"its {source} was read, and does not name it"
     return None
+
+
+def _truth_lost_its_name(family: Family, seen: Seen) -> bool:
+    """Whether truth that names all there ever was lacks a row that is not older than all of it.
+
+    James writes such a row only after the event that names it. Without a write time none is older.
+    """
+    written = {} if seen.actual is None else seen.actual.written
+    return family.truth.names_all and max(written.values(), default=seen.truth_at) >= seen.truth_at
 
 
 def _never_known(seen: Seen) -> bool:
@@ -160,6 +169,12 @@ def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
     """The report of an orphan without evidence, which waits for a person."""
     row, rows = family.key[-1].label, family.key[-1].plural
     source, group = family.truth.source.label, family.group.label
+    if not family.remembered and seen.has_truth:
+        return Report(
+            Kind.ABSENT_WITHOUT_DELETE,
+            f"nothing in its {source} ever named this {row}, which is not older: the truth lost"
+            " what did, or was restored from an older copy",
+        )
     if not family.remembered:
         return Report(
             Kind.ABSENT_WITHOUT_DELETE,

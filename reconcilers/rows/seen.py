@@ -24,7 +24,8 @@ class Seen:
     for an index, whether the listing has the row. ``swept``: if no source was consulted, whether
     lineage has every row of the truth, and therefore none here. ``others_listed`` are the
     remembered rows of its sources in this group that the listing has. ``has_truth``: a consulted
-    source has a truth row in some group.
+    source has a truth row in some group; ``truth_at`` is the newest write of those (µs), 0 if it is
+    not known.
     """
 
     slot: Slot
@@ -38,6 +39,7 @@ class Seen:
     swept: bool = False
     others_listed: frozenset[Slot] = frozenset()
     has_truth: bool = False
+    truth_at: Micros = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ def seen_at(
         suspected=suspect.suspected,
         listed=rows.listed is not None,
         has_truth=bool(rows.truths),
+        truth_at=max((at for each in rows.truths for at in each.written.values()), default=0),
     )
 
 

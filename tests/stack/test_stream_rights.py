@@ -34,11 +34,13 @@ class Planted:
     broken: SharedMailbox
     none: SharedMailbox
     deleted: SharedMailbox
+    restored: SharedMailbox
+    """Its row of BOB is newer than its list, whose event of him is lost."""
 
 
 @pytest.fixture(scope="module")
 def planted(scene: Scene) -> Planted:
-    made = Planted(*(SharedMailbox(scene) for _ in range(8)))
+    made = Planted(*(SharedMailbox(scene) for _ in range(9)))
     for each in (made.lost, made.never, made.broken, made.none, made.deleted):
         each.list_row(BOB, "lr")
     made.differing.list_row(ANA, "la")
@@ -49,9 +51,12 @@ def planted(scene: Scene) -> Planted:
     made.lost.show(ANA, "lr")
     made.lost.show(BOB, "lr")
     made.lost.grant({ANA: "lr"})
+    made.never.show(BOB, "lr")
     made.never.grant({ANA: "lr"})
     made.never.show(ANA, "lr")
-    made.never.show(BOB, "lr")
+    made.restored.grant({ANA: "lr"})
+    made.restored.show(ANA, "lr")
+    made.restored.show(BOB, "lr")
     made.group.grant({"$staff": "lr", "-bob": "l", "anyone": "l", ANA: "l"})
     made.broken.grant({ANA: "lr"})
     made.broken.break_list()
@@ -76,16 +81,24 @@ def test_a_right_that_was_taken_away_is_removed_and_the_others_stay(planted: Pla
     until("it is verified", lambda: _ended(planted.lost.told(BOB, kind="extra_row")))
 
 
-def test_a_right_that_the_list_never_gave_is_removed(planted: Planted) -> None:
+def test_a_right_from_before_its_list_that_this_never_gave_is_removed(planted: Planted) -> None:
     planted.never.await_shown(BOB, None)
     assert planted.never.shown(ANA) == "lr"
+
+
+def test_what_a_list_never_named_and_is_not_older_waits_for_a_person(planted: Planted) -> None:
+    reported = {"kind": "absent_without_delete", "state": "reported"}
+    until("it is reported", lambda: planted.restored.told(BOB, **reported))
+    assert planted.restored.shown(BOB) == "lr"
+    told = partial(planted.never.scene.stream.findings, mailboxid=planted.never.id, name=BOB)
+    until("a list's row has no time", lambda: told(**reported))
 
 
 def test_the_rows_of_lists_become_those_of_the_newest_event(planted: Planted) -> None:
     planted.missing.await_listed(**{ANA: "lr"})
     planted.differing.await_listed(**{ANA: "lrw"})
     planted.lost.await_listed(**{ANA: "lr"})
-    planted.never.await_listed(**{ANA: "lr"})
+    planted.never.await_listed(**{ANA: "lr", BOB: "lr"})
     planted.deleted.await_listed()
     told = planted.lost.scene.stream.findings
     until(

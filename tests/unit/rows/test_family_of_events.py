@@ -159,8 +159,9 @@ def test_a_list_that_was_changed_within_the_delay_is_not_judged() -> None:
 OTHERS = [stored_event(0, {}, {EVE: "l"})]
 
 
-def test_a_row_that_its_list_never_named_is_removed_after_two_looks() -> None:
-    scene = ground(*OTHERS, rows={place(): shown()})
+def test_a_row_that_its_list_never_named_is_removed_if_it_is_older_after_two_looks() -> None:
+    """James wrote it before lists had events, and the write that should take it was lost."""
+    scene = ground(*OTHERS, rows={place(): shown(at=LONG_AGO - 1)})
     (outcome,) = scene.settle(replace(suspect(Kind.EXTRA_ROW), suspected=None))
     assert outcome.action is Action.LOOK_AGAIN
     (again,) = scene.published
@@ -171,9 +172,26 @@ def test_a_row_that_its_list_never_named_is_removed_after_two_looks() -> None:
     assert [type(write) for write in scene.tables.applied] == [DeleteRow]
 
 
+def test_a_row_that_is_not_older_than_its_list_shows_that_the_list_lost_an_event() -> None:
+    """It was restored on Wednesday, as it was on Monday: she shared on Tuesday."""
+    monday = stored_event(0, {}, {EVE: "l"})
+    scene = ground(monday, rows={place(): shown(at=LONG_AGO + 1)})
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert (outcome.action, scene.finding.kind) == (Action.REPORT, Kind.ABSENT_WITHOUT_DELETE)
+    assert scene.finding.sentence == (
+        "nothing in its list ever named this mailbox, which is not older: the truth lost what did,"
+        " or was restored from an older copy"
+    )
+    assert scene.tables.applied == []
+    assert scene.journal.accept(accepted(scene.finding, scene.now))
+    (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
+    assert outcome.action is Action.REPAIR
+
+
 def test_such_a_removal_waits_for_no_event() -> None:
     listing, asked = FROM_EVENTS.listing, frozenset([SHARED])
-    seen = Seen(place(), shown(), (), asked, suspected=Kind.EXTRA_ROW, has_truth=True)
+    at, kind = LONG_AGO + 1, Kind.EXTRA_ROW
+    seen = Seen(place(), shown(), (), asked, suspected=kind, has_truth=True, truth_at=at)
     verdict = judge(FROM_EVENTS, listing, seen, replace(MOMENT, frontier=0))
     assert isinstance(verdict, Repair)
     assert not verdict.rests_on_memory
@@ -208,7 +226,8 @@ def test_rights_become_those_of_the_newest_list(
     """Whatever stood there; nothing is removed of a list that names nobody and never did."""
     pairs = zip([{}, *history], history, strict=False)
     events = [stored_event(number, *both) for number, both in enumerate(pairs)]
-    scene = ground(*events, rows={place(user): shown(user, text) for user, text in stored.items()})
+    old = {place(user): shown(user, text, LONG_AGO - 1) for user, text in stored.items()}
+    scene = ground(*events, rows=old)
     scene.converge(OF_SOURCE, *(Wake((user, SHARED), SHARED, LONG_AGO) for user in stored))
     newest = {name: set(text) for name, text in history[-1].items()} if history else {}
     expected = {name: text for name, text in newest.items() if text and name[0] not in "$-"}

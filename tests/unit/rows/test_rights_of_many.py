@@ -28,7 +28,7 @@ def of_bob(mailboxes: int, *, lists: int) -> Ground:
     for number in range(mailboxes):
         each = mailbox(number)
         named = {BOB: "lr"} if number < lists else {EVE: "l"}
-        scene.rows[place(BOB, each)] = _row(shown(BOB), each)
+        scene.rows[place(BOB, each)] = _row(shown(BOB, at=LONG_AGO - 1), each)
         scene.truths[each] = (stored_event(0, {}, named),)
     return scene
 
