@@ -31,6 +31,7 @@ from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.counter_loop import build_counter_loop
 from streaming.commands.wiring.driver import supervisor
 from streaming.commands.wiring.generations import begin_generation
+from streaming.commands.wiring.james_version import refuse_unfinished_migration
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.commands.wiring.schema_watch import SchemaWatch, bound
 from streaming.commands.wiring.stream_names import StreamNames
@@ -42,7 +43,7 @@ from streaming.monitoring.sweeps import SweepReport
 from streaming.monitoring.unheard import UnheardTables, UnheardWatch
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Mode, Settings, refuse_unsafe
-from streaming.tables import RecentWrites, connect, schema_of, watch_addresses
+from streaming.tables import Cluster, RecentWrites, connect, schema_of, watch_addresses
 from streaming.tables.guardrails import refuse_guardrails
 from streaming.tables.own_keyspace import make_own
 from streaming.tables.replication import refuse_guessed_levels, refuse_too_few_copies
@@ -102,6 +103,9 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     refuse_guardrails(store)
     james = partial(schema_of, connect(settings.cassandra), settings.cassandra.keyspace)
     families = bound(settings, james())
+    if mode is Mode.REPAIR:
+        samples = Cluster(connect(settings.cassandra))
+        refuse_unfinished_migration(settings, samples, james())
     family = families[0]
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, names, watcher)

@@ -148,6 +148,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "bound", lambda *_: (MESSAGE, RIGHTS, MAILBOX_TALLY)),
         (stream, "refuse_guessed_levels", lambda _: None),
         (stream, "refuse_too_few_copies", lambda _: None),
+        (stream, "refuse_unfinished_migration", lambda *_: None),
         (stream, "Watcher", lambda _: anything),
         (stream, "_topics", lambda *_: ()),
         (stream, "begin_generation", lambda _: None),

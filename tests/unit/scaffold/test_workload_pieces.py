@@ -79,7 +79,7 @@ def test_whoever_changes_flags_has_seen_what_was_recent() -> None:
 
 def test_the_schema_has_the_given_keyspace_only() -> None:
     statements = schema_statements("other_mail")
-    assert len(statements) == 23
+    assert len(statements) == 24
     assert all("other_mail." in statement and "$" not in statement for statement in statements)
     assert all(any(f".{table} " in s for s in statements) for table in cdc_tables())
 

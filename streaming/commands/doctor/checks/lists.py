@@ -8,17 +8,23 @@ from reconcilers.declared.access_rights import tells_a_list
 from reconcilers.declared.families.rights import TRUTHS
 from reconcilers.words.errors import Refused
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, warning
+from streaming.commands.wiring.james_version import OLDEST, before_events
 
 OFF = "off"
 
 
 def lists_of_rights(context: CassandraContext) -> Iterator[Check]:
-    """`rights.truth` is the first table of `TRUTHS` that has lists, by some rows of each."""
+    """`rights.truth` is the table in which this James stores lists, by some rows of each.
+
+    That is the first of `TRUTHS` that has lists, or the oldest until James's migration has ended.
+    """
     wanted = context.settings.rights.truth
     try:
-        found = next((each for each in TRUTHS if _has_lists(context, each)), None)
+        having = [each for each in TRUTHS if _has_lists(context, each)]
+        early = before_events(context.cluster, context.keyspace, context.schema)
     except Refused:
-        return  # it is not known; `truth_readable` reports what must be read
+        return  # it is not known; `truth_readable` and `role` report what must be read
+    found = OLDEST if early and OLDEST in having else next(iter(having), None)
     if found is None:
         if wanted != OFF:
             yield fine(f"no table has lists of rights yet; rights.truth is {wanted}")

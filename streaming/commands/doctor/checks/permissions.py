@@ -11,6 +11,7 @@ from reconcilers.declared.truth import contents_in
 from reconcilers.words.errors import Refused
 from reconcilers.words.model import NEVER_WRITTEN
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
+from streaming.commands.wiring.james_version import VERSIONS
 from streaming.settings import Settings
 
 ROLES = "deploy/cassandra/roles.cql"
@@ -64,6 +65,8 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
         rights |= {Right("MODIFY", james, each.table) for each in repaired if each.table in written}
     tallies = (each for family in settings.families() for each in family.tallies)
     rights |= {Right("SELECT", james, each.table) for each in tallies}  # of two, which is written?
+    if settings.rights.truth != "off":
+        rights.add(Right("SELECT", james, VERSIONS))
     absent = {each for each in rights if each.keyspace == james and each.table not in schema}
     return frozenset(rights - absent)
 
