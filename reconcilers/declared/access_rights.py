@@ -42,6 +42,10 @@ class _NotAList(ValueError):
     """Content that is not a list of rights; the message says why."""
 
 
+NOBODY: Rights = {"owner": frozenset()}
+"""The rights in a list that is empty, as a row that belongs in no table: the list was read."""
+
+
 def has_rights(truth: Row) -> bool:
     """Whether a truth row grants rights to one user: not to a group, and not negative ones."""
     name = str(truth.get("key"))
@@ -66,7 +70,7 @@ def of_events(source: KeyValue, stored: Sequence[Row]) -> Derived:
     """The rights of a mailbox from the events of its aggregate, in any order."""
     by_number = {row.get("eventid"): row for row in stored if row.get("eventid") is not None}
     known, at = _Known(), None
-    newest: Mapping[str, str] = {}
+    newest: Mapping[str, str] | None = None
     for number in sorted(by_number):  # type: ignore[type-var] # clustering keys are never null
         row = by_number[number]
         try:
@@ -75,7 +79,9 @@ def of_events(source: KeyValue, stored: Sequence[Row]) -> Derived:
                 at = row.written.get("event")
         except _NotAList as fault:
             return Malformed(f"event {number} of {source}: {fault}")
-    none = dict.fromkeys(known.names, frozenset[str]())
+    if newest is None:
+        return ()
+    none = dict.fromkeys(known.names, frozenset[str]()) or NOBODY
     current = {name: known.letters[spelled] for name, spelled in newest.items()}
     return _rows("aggregateid", source, {**none, **current}, at)
 
@@ -108,7 +114,8 @@ def of_json(source: KeyValue, stored: Sequence[Row]) -> Derived:
         if text is None:
             continue
         try:
-            return _rows("id", source, _rights(_object(text)), row.written.get("acl"))
+            rights = _rights(_object(text)) or NOBODY
+            return _rows("id", source, rights, row.written.get("acl"))
         except _NotAList as fault:
             return Malformed(f"list of {source}: {fault}")
     return ()

@@ -16,6 +16,8 @@ from reconcilers.declared.access_rights import (
     LETTERS,
     LIST_ROWS,
     LONGEST_NAME,
+    NOBODY,
+    has_letters,
     has_rights,
 )
 from reconcilers.declared.families.rights import rights_from
@@ -64,7 +66,7 @@ def test_who_was_ever_named_is_compared() -> None:
 def test_each_name_of_any_list_has_one_row_with_its_newest_rights(history: list[Lists]) -> None:
     pairs = zip([{}, *history], history, strict=False)
     events = [stored_event(number, *both) for number, both in enumerate(pairs)]
-    named = {name for each in history for name in each}
+    named = {name for each in history for name in each} or {*NOBODY}
     assert derived(*events) == {name: frozenset(history[-1].get(name, "")) for name in named}
 
 
@@ -123,13 +125,17 @@ def test_obsolete_letters_are_those_that_james_reads() -> None:
 
 @given(lists)
 def test_a_list_in_one_cell(rights: Lists) -> None:
+    """An empty one has been read all the same: a row of NOBODY says so, and belongs nowhere."""
     row = Row({"id": SHARED, "acl": json.dumps({"entries": rights})}, {"acl": 7})
     found = JSON_LISTS.rows_of(SHARED, [row])
     assert {row.get("key"): row.get("rights") for row in found} == {
-        name: frozenset(letters) for name, letters in rights.items()
+        name: frozenset(letters) for name, letters in (rights or dict.fromkeys(NOBODY, "")).items()
     }
     assert all(dict(row.written) == {"rights": 7} for row in found)
-    assert {JSON_LISTS.slot_of(row).key for row in found} == {(name, SHARED) for name in rights}
+    assert {JSON_LISTS.slot_of(row).key for row in found} == {
+        (name, SHARED) for name in rights or NOBODY
+    }
+    assert not any(map(has_letters, found)) or rights
 
 
 def test_a_cell_without_a_list() -> None:

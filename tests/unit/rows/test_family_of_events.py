@@ -223,7 +223,7 @@ rows = st.dictionaries(st.sampled_from([BOB, EVE, ANA, "mallory"]), st.text("lrw
 def test_rights_become_those_of_the_newest_list(
     history: list[dict[str, str]], stored: dict[str, str]
 ) -> None:
-    """Whatever stood there; nothing is removed of a list that names nobody and never did."""
+    """Whatever stood there before; nothing is removed where there is no list."""
     pairs = zip([{}, *history], history, strict=False)
     events = [stored_event(number, *both) for number, both in enumerate(pairs)]
     old = {place(user): shown(user, text, LONG_AGO - 1) for user, text in stored.items()}
@@ -232,7 +232,7 @@ def test_rights_become_those_of_the_newest_list(
     newest = {name: set(text) for name, text in history[-1].items()} if history else {}
     expected = {name: text for name, text in newest.items() if text and name[0] not in "$-"}
     left = {slot.group: set(str(row.get("rights"))) for slot, row in scene.rows.items()}
-    if any(history):
+    if history:
         assert left == expected
         assert findings(scene) == {}
     else:
