@@ -1,6 +1,7 @@
 """A run without servers: how faults are injected, how agreement is awaited, what is kept."""
 
 import json
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -146,7 +147,11 @@ def test_a_record_is_kept_and_the_page_made(tmp_path: Path) -> None:
     [(StartError("Java 17 is needed"), 2), (KeyboardInterrupt(), 130), (RUN, 0)],
 )
 def test_how_a_run_ends(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], played: Any, code: int
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    played: Any,
+    code: int,
 ) -> None:
     def play(*_: object) -> Any:
         if isinstance(played, BaseException):
@@ -154,6 +159,7 @@ def test_how_a_run_ends(
         return played, Judgement()
 
     monkeypatch.setattr(command_line, "play", play)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(command_line, "keep", lambda _: None)
     monkeypatch.setattr(interrupts, "raise_once", lambda: None)
     assert command_line.main(["--seed", "3"]) == code
