@@ -145,9 +145,10 @@ class PastRows:
         Both are empty if something cannot be read.
         """
         confirmation, tables = self.examiner.confirmation, TablesInBulk(self.tables)
+        contents = None if self.examiner.family.remembered else confirmation.contents
         bulk = replace(
             self.examiner,
-            confirmation=replace(confirmation, tables=tables, contents=None),
+            confirmation=replace(confirmation, tables=tables, contents=contents),
             together=None,
         )
         asked = [replace(each, suspected=each.kind) for each in some]

@@ -25,7 +25,7 @@ def used(settings: Settings, families: tuple[Family, ...]) -> tuple[Family, ...]
 
 
 def _why_unused(settings: Settings, family: Family) -> str | None:
-    if optional_table(family) is None:
+    if optional_table(family) is None or family.listing.keeps:  # each James writes a row to keep
         return None
     try:
         return use_of(connect(settings.cassandra), settings.cassandra, family).why_unused
