@@ -8,7 +8,7 @@ is reported as undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
@@ -22,7 +22,8 @@ from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.undo import stands, together, told, tries_of, undo
 from reconcilers.words.errors import Refused
-from reconcilers.words.model import Kind, Micros, Row, Slot
+from reconcilers.words.iso import iso
+from reconcilers.words.model import KeyValue, Kind, Micros, Row, Slot
 from streaming.steps.own_deletes import RememberedWrites
 from streaming.steps.ports import WriteTables
 
@@ -37,6 +38,9 @@ class UndoTables(WriteTables, Protocol):
         self, projection: Projection, slots: Sequence[Slot]
     ) -> Mapping[Slot, Row]:
         """The projection's rows with write times (µs)."""
+
+    def truth_serially(self, sources: Iterable[KeyValue]) -> Mapping[KeyValue, tuple[Row, ...]]:
+        """All truth rows of each source at serial consistency; sources without are left out."""
 
 
 class Undoing(Enum):
@@ -102,13 +106,30 @@ class RowUndo:
         if all(each.name != name for each in self.family.projections):
             return f"{name} is not among repair.projections"
         whole = together(tries)
-        return self._paused(whole) or undo(tries, self._row(whole))
+        return self._paused(whole) or self._undo(tries, self._row(whole))
+
+    def _undo(self, tries: tuple[Finding, ...], row: Row | None) -> tuple[Write, ...] | str:
+        """The writes that undo the tries, given the row; or why that is refused.
+
+        Where no cell has a write time, a row that was changed and changed back looks as it was
+        left: then the truth must be as old as the repair, too.
+        """
+        writes, projection = undo(tries, row), self._projection(tries[-1])
+        timeless = projection.sets == {*projection.columns} and projection.collects is None
+        if isinstance(writes, str) or projection.is_index or not timeless:
+            return writes
+        truth = self.tables.truth_serially(self.family.named_by(tries[-1].slot))
+        written = (at for rows in truth.values() for each in rows for at in each.written.values())
+        newest, source = max(written, default=0), self.family.truth.source.label
+        if newest >= max(each.at for each in writes):
+            return f"its {source} has changed since the repair, at {iso(newest)}: that stays"
+        return writes
 
     def _write(self, tries: tuple[Finding, ...], hold: Hold) -> str | None:
         """Judge the row again under the hold and write. Returns why it was refused, or None."""
         whole = together(tries)
         row = self._row(whole)
-        writes = undo(tries, row)
+        writes = self._undo(tries, row)
         if isinstance(writes, str):
             return writes
         intended = told(whole, hold, "to be written", self.clock())

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 from prometheus_client import CollectorRegistry
 
+from checkpoints.no_lineage import NoLineage
 from reconcilers.declared.raw import raw_shape
 from reconcilers.declared.writes import AddToSet, DeleteRow, RemoveFromSet
 from reconcilers.rows.finding import Action, State
@@ -15,6 +16,7 @@ from reconcilers.words.model import Kind, Row, Slot, Suspect, Wake, look_again
 from streaming.monitoring.metrics import Metrics
 from streaming.settings import Settings
 from streaming.steps.look import LookResult
+from streaming.steps.undo import RowUndo
 from tests.builders.rights import (
     BOB,
     EVE,
@@ -142,6 +144,23 @@ def test_a_repair_is_undone_unless_the_row_has_changed_since(before: str, kind: 
     assert not isinstance(writes, str)
     assert {each.at for each in writes} == {max(each.at for each in scene.tables.applied) + 1}
     assert isinstance(undo((scene.finding,), listed(rights="a")), str)
+
+
+def test_a_list_that_has_changed_since_keeps_what_its_users_made_of_it() -> None:
+    """Letters have no write time: taken and given again, they look as the repair left them."""
+    scene = ground(stored_event(0, {}, {BOB: "lr"}), **{BOB: "lrw"})
+    scene.settle(suspect(Kind.DIFFERING_CELLS))
+    repair, scene.rows[listed_place()] = scene.finding, listed(rights="lr")
+    undoing = RowUndo(
+        LISTED, scene.tables, scene.journal, NoLineage(), lambda *_: None, lambda: scene.now
+    )
+    assert not isinstance(undoing.plan(repair), str)
+    taken = stored_event(1, {BOB: "lr"}, {}, scene.now + SECOND)
+    given = stored_event(2, {}, {BOB: "lr"}, scene.now + 2 * SECOND)
+    scene.truths[SHARED] = (*scene.truths[SHARED], taken, given)
+    refused = undoing.plan(repair)
+    assert isinstance(refused, str)
+    assert refused.startswith("its list has changed since the repair, at ")
 
 
 # --- a list that cannot be read ------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -13,7 +13,7 @@ from reconcilers.limits.hold import Hold
 from reconcilers.rows.finding import Finding, State
 from reconcilers.rows.undo import AS_BEFORE, NO_REPAIR, UNDO, last_repair, tries_of, undo
 from reconcilers.words.errors import Refused, Unreachable
-from reconcilers.words.model import Kind, Row, Slot
+from reconcilers.words.model import KeyValue, Kind, Row, Slot
 from streaming.steps.undo import RowUndo, Undoing
 from tests.builders.findings import OURS as AT
 from tests.builders.findings import finding
@@ -47,6 +47,9 @@ class Server:
         on_hold = bool(self.journal.holds.standing(FAMILY, PROJECTION.name, [SLOT]))
         self.events.append("read on hold" if on_hold else "read")
         return {} if self.now is None else {SLOT: self.now}
+
+    def truth_serially(self, sources: Iterable[KeyValue]) -> dict[KeyValue, tuple[Row, ...]]:
+        raise AssertionError("the cells of this row have write times")
 
     def apply(self, writes: Sequence[Write]) -> None:
         self.events.append(f"write after {logged(self.journal)[-1][0]}")
