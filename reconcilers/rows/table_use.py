@@ -20,7 +20,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconcilers.declared.family import Family, Projection
-from reconcilers.words.model import Row, Slot
+from reconcilers.rows.memory import born_at
+from reconcilers.words.model import Micros, Row, Slot
 
 NEWEST = 5
 
@@ -31,9 +32,17 @@ def optional_table(family: Family) -> str | None:
 
 
 def newest_places(family: Family, projection: Projection, truths: Iterable[Row]) -> list[Slot]:
-    """Where the newest of these truth rows, by write time, have their rows; `NEWEST` at most."""
+    """Where the rows of the newest of these truth rows are; `NEWEST` at most.
+
+    The time in the id of a source counts, then the write time: James's migrations write old sources
+    again.
+    """
+
+    def made_at(truth: Row) -> tuple[Micros, Micros]:
+        return born_at(truth.cells[family.truth.source.name]) or 0, truth.newest or 0  # type: ignore[arg-type]
+
     belong = [truth for truth in truths if projection.belongs(truth)]
-    belong.sort(key=lambda truth: truth.newest or 0, reverse=True)
+    belong.sort(key=made_at, reverse=True)
     return [family.truth.slot_of(truth) for truth in belong[:NEWEST]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -30,6 +31,19 @@ def test_the_newest_rows_that_belong_are_asked_for() -> None:
     assert newest_places(REFERENCES, LISTING, truths()[:2]) == PLACES[-2:]
     none = replace(LISTING, belongs=lambda _truth: False)
     assert newest_places(REFERENCES, none, truths()) == []
+
+
+def test_a_message_that_a_migration_wrote_again_is_as_old_as_its_id() -> None:
+    """James 3.8's migration writes messages of 3.6, which have references, at once."""
+    old, new = UUID(int=MESSAGE.int), UUID(int=MESSAGE.int + (10_000 << 96))
+    migrated = REFERENCES.truth.rows_of(old, [content("old", at=LONG_AGO + 1_000)])
+    since = [
+        row
+        for name in NAMES[:NEWEST]
+        for row in REFERENCES.truth.rows_of(new, [content(name, at=LONG_AGO)])
+    ]
+    found = newest_places(REFERENCES, LISTING, [*migrated, *since])
+    assert set(found) == {reference_place(name, new) for name in NAMES[:NEWEST]}
 
 
 def test_a_row_without_a_write_time_is_the_oldest() -> None:
