@@ -96,6 +96,7 @@ class Others:
     def plant(self) -> None:
         self.shared.show(BOB, "lr")
         self.shared.list_row(BOB, "lr")
+        self.shared.grant({ANA: "lr", BOB: "lr"})
         self.shared.grant({ANA: "lr"})
         self.message.write_row(self.one, message_id=uuid.uuid1())
         self.message.write_content(self.one)
