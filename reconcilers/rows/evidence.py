@@ -59,7 +59,8 @@ def _said_by_truth(family: Family, seen: Seen) -> str | None:
 def _truth_lost_its_name(family: Family, seen: Seen) -> bool:
     """Whether truth that names all there ever was lacks a row that is not older than all of it.
 
-    James writes such a row only after the event that names it. Without a write time none is older.
+    James writes such a row only after the event that names it. A row without a write time is taken
+    for one that is not older.
     """
     written = {} if seen.actual is None else seen.actual.written
     return family.truth.names_all and max(written.values(), default=seen.truth_at) >= seen.truth_at
@@ -172,8 +173,8 @@ def without_evidence(family: Family, seen: Seen, delay: Micros) -> Report:
     if not family.remembered and seen.has_truth:
         return Report(
             Kind.ABSENT_WITHOUT_DELETE,
-            f"nothing in its {source} ever named this {row}, which is not older: the truth lost"
-            " what did, or was restored from an older copy",
+            f"its {source} never named it, although the row is not older than the {source}: an"
+            " event was lost, or the truth was restored from an older copy",
         )
     if not family.remembered:
         return Report(

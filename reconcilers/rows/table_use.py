@@ -31,6 +31,11 @@ def optional_table(family: Family) -> str | None:
     return next((each.table for each in family.projections[:1] if each.optional), None)
 
 
+def may_be_unused(family: Family) -> bool:
+    """Whether some versions of James do not write the listing's table. One with `keeps` all do."""
+    return optional_table(family) is not None and not family.listing.keeps
+
+
 def newest_places(family: Family, projection: Projection, truths: Iterable[Row]) -> list[Slot]:
     """Where the rows of the newest of these truth rows are; `NEWEST` at most.
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
 
 from py4j.protocol import Py4JError
 
-from checkpoints.bookmarks import Offsets, Positions, flat, nested
+from checkpoints.bookmarks import Positions, nested
 from reconcilers.words.errors import Retryable
-from reconcilers.words.model import Wake
-from streaming.pipeline.slice_work import SliceWork
+from streaming.pipeline.family_run import FamilyRun
 from streaming.pipeline.spark_errors import cause_of
 from streaming.pipeline.supervisor import TICK, BatchReport
 from streaming.pipeline.waiting_ends import PartitionEnds, WaitingEnds
@@ -28,10 +27,9 @@ log = logging.getLogger("reconciler")
 
 
 @dataclass(slots=True)
-class FamilyThread:
+class FamilyThread(FamilyRun):
     """Runs one family; `supervisor.Supervised`. ``ends`` are shared by all such families."""
 
-    work: SliceWork
     ends: WaitingEnds
     _thread: Thread | None = None
     _begun: float = 0.0
@@ -39,15 +37,6 @@ class FamilyThread:
     _reported_at: float = 0.0
     _died_of: str = ""
     _reports: SimpleQueue[BatchReport] = field(default_factory=SimpleQueue)
-
-    @property
-    def name(self) -> str:
-        """The name of the family."""
-        return self.work.job.family.name
-
-    def publish(self, wakes: Iterable[Wake]) -> None:
-        """Publish keys to be looked at again."""
-        self.work.publish(wakes)
 
     def begin(self, settled: Positions) -> None:
         """Start after these positions: everything before them was looked at."""
@@ -125,21 +114,8 @@ class FamilyThread:
             except Empty:
                 return
 
-    def release(self, read: Offsets) -> bool:
-        """Release what was read before these offsets and has not come out; whether there is any."""
-        return self.work.ranges.release(flat(read))
-
-    def end(self) -> None:
-        """Stop for good, and record a clean end."""
-        self.stop()
-        self.work.ranges.failures.end()
-
     def stop(self) -> None:
-        """Stop the thread. Nothing of it runs after this returns; unsettled work is repeated.
-
-        A task on a worker is interrupted; an examination in this process ends before its next
-        write.
-        """
+        """Stop the thread; `FamilyRun.stop`."""
         self.work.stopping.set()
         while self._thread is not None and self._thread.is_alive():
             try:

@@ -15,10 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from checkpoints.bookmarks import Offsets, Positions, flat, nested, numbered
+from checkpoints.bookmarks import Offsets, Positions, nested, numbered
 from checkpoints.clock import now_micros
-from reconcilers.words.model import Wake
-from streaming.pipeline.slice_work import SliceWork
+from streaming.pipeline.family_run import FamilyRun
 from streaming.pipeline.spark_errors import cause_of, spark_there
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.supervisor import BatchReport
@@ -32,13 +31,12 @@ EARLIEST = -2
 
 
 @dataclass(slots=True)
-class FamilyQuery:
+class FamilyQuery(FamilyRun):
     """Runs one family. ``partitions`` returns the numbers of a topic's partitions.
 
     It reads the topics of the positions with which it begins.
     """
 
-    work: SliceWork
     folder: CheckpointFolder
     partitions: Callable[[str], Iterable[int]]
     _query: StreamingQuery | None = None
@@ -93,15 +91,6 @@ class FamilyQuery:
     # --- its life
 
     @property
-    def name(self) -> str:
-        """The name of the family."""
-        return self.work.job.family.name
-
-    def publish(self, wakes: Iterable[Wake]) -> None:
-        """Publish keys to be looked at again."""
-        self.work.publish(wakes)
-
-    @property
     def alive(self) -> bool:
         """Whether the query runs. Raises `SparkDied` if the JVM of Spark is gone."""
         query = self._query
@@ -129,21 +118,8 @@ class FamilyQuery:
                 self._reported = told["batchId"]
                 yield batch_report(told)
 
-    def release(self, read: Offsets) -> bool:
-        """Release what was read before these offsets and has not come out; whether there is any."""
-        return self.work.ranges.release(flat(read))
-
-    def end(self) -> None:
-        """Stop for good, and record a clean end."""
-        self.stop()
-        self.work.ranges.failures.end()
-
     def stop(self) -> None:
-        """Stop the query. Nothing of it runs after this returns; unsettled work is repeated.
-
-        A task on a worker is interrupted; an examination in this process ends before its next
-        write.
-        """
+        """Stop the query; `FamilyRun.stop`."""
         if self._query is None:
             return
         self.work.stopping.set()

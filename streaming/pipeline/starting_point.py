@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from checkpoints.bookmarks import Bookmark, KafkaIds, Place, flat
+from checkpoints.bookmarks import Bookmark, KafkaIds, Offsets, Place, flat
 from reconcilers.capture.chain import Reached
 from reconcilers.capture.frontier import Lane
 from reconcilers.words.errors import EventsLost, Unreachable
@@ -110,11 +110,7 @@ class StartingPoint:
         return next(gone, None) is not None
 
     def _beginnings(self) -> dict[Place, int]:
-        beginnings = self.kafka.beginning_offsets(self.topics)
-        empty = [topic for topic in self.topics if not beginnings.get(topic)]
-        if empty:
-            raise Unreachable(f"Kafka reports no partitions of {', '.join(empty)} right now")
-        return flat(beginnings)
+        return flat(of_all(self.topics, self.kafka.beginning_offsets(self.topics)))
 
     def ids(self) -> KafkaIds:
         """The ids that the topics had when the stream began, as far as they are known."""
@@ -195,6 +191,14 @@ class StartingPoint:
             raise EventsLost(f"{lost}; go on with --accept-loss, then {COMPARE}")
         log.error("%s; accepted: %s", lost, COMPARE)
         self.events_lost(gone.keys())
+
+
+def of_all(topics: Iterable[str], offsets: Offsets) -> Offsets:
+    """The offsets, if each topic has some. Raises `Unreachable`."""
+    empty = [topic for topic in topics if not offsets.get(topic)]
+    if empty:
+        raise Unreachable(f"Kafka reports no partitions of {', '.join(empty)} right now")
+    return offsets
 
 
 def other_than(before: KafkaIds, now: KafkaIds) -> list[str]:

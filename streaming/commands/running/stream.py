@@ -102,10 +102,10 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         refuse_too_few_copies(settings.cassandra)
     refuse_guardrails(store)
     james = partial(schema_of, connect(settings.cassandra), settings.cassandra.keyspace)
-    families = bound(settings, james())
+    schema = james()
+    families = bound(settings, schema)
     if mode is Mode.REPAIR:
-        samples = Cluster(connect(settings.cassandra))
-        refuse_unfinished_migration(settings, samples, james())
+        refuse_unfinished_migration(settings, Cluster(connect(settings.cassandra)), schema)
     family = families[0]
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, names, watcher)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from checkpoints.bookmarks import Offsets
-from reconcilers.words.errors import Unreachable
-from streaming.canary.alone import CanariesAlone
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.pipeline.range_reader import records_of
 from streaming.pipeline.record_search import RecordSearch
 from streaming.pipeline.session import spark_session
+from streaming.pipeline.starting_point import of_all
 from streaming.pipeline.waiting_ends import WaitingEnds
-from streaming.settings import Settings
-from streaming.topics import FewRecords, Watcher, came_astray
+from streaming.topics import Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +31,9 @@ def beside_of(opened: OpenedStream, families: Sequence[OpenedStream]) -> Beside:
     bound = [each.job.family for each in families]
     read = partial(records_of, spark_session(stream), kafka)
     search = RecordSearch(read, bound, settings.canary.keyspace)
-    ends = partial(_ends, Watcher(kafka), opened.topics)
+    watcher = Watcher(kafka)
+
+    def ends() -> Offsets:
+        return of_all(opened.topics, watcher.end_offsets(opened.topics))
+
     return Beside(WaitingEnds(ends, stream.delay, stream.window), search)
-
-
-def _ends(watcher: Watcher, topics: tuple[str, ...]) -> Offsets:
-    """The ends of all partitions. Raises `Unreachable`, also if Kafka misses a topic right now."""
-    ends = watcher.end_offsets(topics)
-    missing = [topic for topic in topics if not ends.get(topic)]
-    if missing:
-        raise Unreachable(f"Kafka reports no partitions of {', '.join(missing)} right now")
-    return ends
-
-
-def canaries_alone(settings: Settings) -> CanariesAlone:
-    """Recognises slices of canaries alone, by a consumer of its own."""
-    topic, keyspace = settings.kafka.topic_prefix, settings.canary.keyspace
-    return CanariesAlone(FewRecords(settings.kafka).read, topic, keyspace, came_astray)

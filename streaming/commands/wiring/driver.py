@@ -13,10 +13,11 @@ from reconcilers.capture.frontier import Frontier, FrontierRules
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.ceiling import MINUTE
+from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import Memories, MemoryReport, MemoryWatch
 from streaming.canary.no_memory import NoMemoryWatch
 from streaming.canary.watch import FrontierWatch
-from streaming.commands.wiring.beside import Beside, canaries_alone
+from streaming.commands.wiring.beside import Beside
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.generations import growing
 from streaming.commands.wiring.opened_stream import OpenedStream
@@ -50,6 +51,7 @@ from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.pipeline.temporary import sparks_folders
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
+from streaming.topics import FewRecords, came_astray
 
 TakeSummary = Callable[[BatchSummary], None]
 
@@ -164,9 +166,14 @@ def batches(
         expired=ExpiredCells(ours.expiries),
         record=record,
         memory=memory,
-        alone=canaries_alone(settings),
+        alone=_alone(settings),
         behind=_behind(settings, frontier, once),
     )
+
+
+def _alone(settings: Settings) -> CanariesAlone:
+    topic, keyspace = settings.kafka.topic_prefix, settings.canary.keyspace
+    return CanariesAlone(FewRecords(settings.kafka).read, topic, keyspace, came_astray)
 
 
 def _behind(settings: Settings, frontier: FrontierWatch, metrics: Metrics) -> BehindWatch:

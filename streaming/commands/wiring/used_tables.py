@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from reconcilers.declared.family import Family
-from reconcilers.rows.table_use import optional_table
+from reconcilers.rows.table_use import may_be_unused, optional_table
 from reconcilers.words.errors import ReadFailed, Refused
 from streaming.settings import Settings
 from streaming.tables import connect, use_of
@@ -25,7 +25,7 @@ def used(settings: Settings, families: tuple[Family, ...]) -> tuple[Family, ...]
 
 
 def _why_unused(settings: Settings, family: Family) -> str | None:
-    if optional_table(family) is None or family.listing.keeps:  # each James writes a row to keep
+    if not may_be_unused(family):
         return None
     try:
         return use_of(connect(settings.cassandra), settings.cassandra, family).why_unused

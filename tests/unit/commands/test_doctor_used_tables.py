@@ -38,6 +38,12 @@ def test_a_table_that_is_named_and_not_written_is_warned_of() -> None:
     ]
 
 
+def test_a_table_that_every_james_writes_and_that_lost_its_newest_rows_is_compared() -> None:
+    (first, _) = told(cluster(attachmentv2=(5, 0), attachmentmessageid=(5, 5)), attachments=BOTH)
+    lost = "attachmentv2 has none of the 5 newest rows, which every James writes"
+    assert first == (Level.WARNING, lost)
+
+
 def test_a_table_that_is_written_and_not_named_is_told() -> None:
     given = cluster(attachmentv2=(5, 4), attachmentmessageid=(5, 0))
     left = "attachmentv2 is written by this James, and not compared: see attachments.tables"

@@ -179,8 +179,8 @@ def test_a_row_that_is_not_older_than_its_list_shows_that_the_list_lost_an_event
     (outcome,) = scene.settle(suspect(Kind.EXTRA_ROW))
     assert (outcome.action, scene.finding.kind) == (Action.REPORT, Kind.ABSENT_WITHOUT_DELETE)
     assert scene.finding.sentence == (
-        "nothing in its list ever named this mailbox, which is not older: the truth lost what did,"
-        " or was restored from an older copy"
+        "its list never named it, although the row is not older than the list: an event was lost,"
+        " or the truth was restored from an older copy"
     )
     assert scene.tables.applied == []
     assert scene.journal.accept(accepted(scene.finding, scene.now))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconcilers.declared.families import FAMILIES
-from reconcilers.declared.family import bind
-from reconcilers.rows.table_use import ListingUse, optional_table
+from reconcilers.declared.family import Family, bind
+from reconcilers.rows.table_use import ListingUse, may_be_unused, optional_table
 from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.commands.doctor.checks.permissions import ROLES
@@ -31,11 +31,14 @@ def used_tables(context: CassandraContext) -> Iterator[Check]:
                 told = f"{why}; nothing is compared or written there"
                 yield problem(told, f"grant SELECT ({ROLES}), or take it out of {SETTING}")
             continue
-        yield from _compared(use) if is_compared else _left_out(use)
+        yield from _compared(family, use) if is_compared else _left_out(use)
 
 
-def _compared(use: ListingUse) -> Iterator[Check]:
-    if use.why_unused is not None:
+def _compared(family: Family, use: ListingUse) -> Iterator[Check]:
+    if use.why_unused is not None and not may_be_unused(family):
+        told = f"{use.table} has none of the {use.newest} newest rows, which every James writes"
+        yield warning(told, "each is reported: was the table restored from an older copy?")
+    elif use.why_unused is not None:
         told = f"{use.why_unused}; nothing is compared or written there"
         yield warning(told, f"take it out of {SETTING}")
     elif use.is_used:
