@@ -2,16 +2,13 @@
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
-import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deploy import quick_spark
 from deploy.demo.pace import Pace
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS, ROOT
@@ -21,6 +18,7 @@ from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
+from deploy.stream_process import RECONCILE, environment, launched, metrics_port
 from reconcilers.words.exit_codes import ExitCode
 
 RECHECK_DELAYS = 3
@@ -32,7 +30,6 @@ START_S = 300.0
 MEMORY_HAS_BEGUN = "lineage has begun"
 STOP_S = 40.0
 COMMAND_S = 1800.0
-OWN_ENVIRONMENT = "RECONCILE_"
 
 SLOW_CAPTURE_S = 60
 """Everything runs on one machine, which is busy: that alone is no reason to let removals wait."""
@@ -99,17 +96,8 @@ class Stream:
         self._port: int | None = None
 
     def __enter__(self) -> "Stream":
-        command = [sys.executable, "-m", "streaming.app", "stream", "--mode", "repair"]
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*command, "--config", str(self.config)],
-                cwd=ROOT,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self.log.unlink(missing_ok=True)
+        self._process = launched(self.config, self.log)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -137,9 +125,9 @@ class Stream:
         Raises StreamDiedError where it does not end with this exit code.
         """
         done = subprocess.run(
-            [sys.executable, "-m", "streaming.app", *words, "--config", str(self.config)],
+            [*RECONCILE, *words, "--config", str(self.config)],
             cwd=ROOT,
-            env=_environment(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -168,17 +156,6 @@ class Stream:
     def _last_words(self) -> str:
         lines = self._text().strip().splitlines() or ["it said nothing"]
         return lines[-1][:500]
-
-
-def _environment() -> dict[str, str]:
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(OWN_ENVIRONMENT)}
-    return {**quick_spark.environment(), **ours}
-
-
-def metrics_port(log: str) -> int | None:
-    """The port that the log names; None as long as it does not."""
-    named = re.search(r"metrics on port (\d+)", log)
-    return int(named[1]) if named else None
 
 
 def _end_at_once(process: subprocess.Popen[bytes]) -> None:

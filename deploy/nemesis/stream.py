@@ -5,10 +5,8 @@ It is run as its users run it. What it says is read from its metrics and its log
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
-import sys
 import tomllib
 import urllib.error
 import urllib.request
@@ -18,27 +16,25 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from deploy import quick_spark
 from deploy.embedded.errors import StartError
-from deploy.embedded.jars import JARS, ROOT
+from deploy.embedded.jars import JARS
 from deploy.embedded.process import processes_of_session
 from deploy.embedded.settings_file import Sections, as_toml
 from deploy.embedded.wait import HANG_S, until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
+from deploy.stream_process import launched, metrics_port
 
 DELAY_S, WINDOW_S = 10, 2
 LOST_AFTER_S = 60
 LONGEST_UPDATE_S = 60
 """How long a user's operation may take where nodes do not answer: its counter comes last."""
 STOP_S = 60.0
-MEMORY_IS_WHOLE = b"lineage is complete"
+MEMORY_IS_WHOLE = "lineage is complete"
 """In its log after the first sweep: mail from before it would be mail of an unknown past."""
 WORKER = b"pyspark.daemon"
 """In the command line of Spark's Python workers."""
-COMMAND = (sys.executable, "-m", "streaming.app", "stream", "--mode", "repair")
-OWN_ENVIRONMENT = "RECONCILE_"
 
 
 def run_settings(stack: Path, checkpoint: Path) -> Sections:
@@ -108,16 +104,7 @@ class StreamProcess:
     def start(self) -> None:
         """Start it, without waiting; its log goes on."""
         self._log_begins = self.log.stat().st_size if self.log.exists() else 0
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*COMMAND, "--config", str(self.config)],
-                cwd=ROOT,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self._process = launched(self.config, self.log)
 
     def crash(self) -> None:
         """Kill it as the end of its machine does. Raises StartError if it has ended by itself."""
@@ -170,10 +157,10 @@ class StreamProcess:
     def samples(self) -> list[Sample]:
         """What its metrics say now; nothing while it does not answer. Raises StartError."""
         self._refuse_ended()
-        named = re.findall(rb"metrics on port (\d+)", self._said())
-        if not named:
+        port = metrics_port(self._said())
+        if port is None:
             return []
-        address = f"http://127.0.0.1:{int(named[-1])}/metrics"
+        address = f"http://127.0.0.1:{port}/metrics"
         try:
             with urllib.request.urlopen(address, timeout=10) as answer:
                 text = answer.read().decode("utf-8")
@@ -190,13 +177,13 @@ class StreamProcess:
         if self._process is not None and self._process.poll() is not None:
             raise StartError(f"the stream ended by itself, see {self.log}: {self._last_words()}")
 
-    def _said(self) -> bytes:
+    def _said(self) -> str:
         with self.log.open("rb") as log:
             log.seek(self._log_begins)
-            return log.read()
+            return log.read().decode(errors="replace")
 
     def _last_words(self) -> str:
-        lines = self._said().decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        lines = self._said().strip().splitlines() or ["it said nothing"]
         return lines[-1][:300]
 
     def _send(self, pids: Iterable[int], signum: signal.Signals) -> None:
@@ -211,8 +198,3 @@ def _command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return b""
-
-
-def _environment() -> dict[str, str]:
-    ours = {name: each for name, each in os.environ.items() if not name.startswith(OWN_ENVIRONMENT)}
-    return {**quick_spark.environment(), **ours}

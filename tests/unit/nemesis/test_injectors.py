@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from deploy import stream_process
 from deploy.embedded.errors import StartError
 from deploy.embedded.process import processes_of_session
 from deploy.embedded.wait import until
-from deploy.nemesis import stream as streams
 from deploy.nemesis.injectors import injectors
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 from deploy.nemesis.stream import StreamProcess
@@ -112,7 +112,7 @@ def port() -> Iterator[int]:
 def stream(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[StreamProcess]:
     program = tmp_path / "stand_in.py"
     program.write_text(STAND_IN.format(port=port))
-    monkeypatch.setattr(streams, "COMMAND", (sys.executable, str(program)))
+    monkeypatch.setattr(stream_process, "RECONCILE", (sys.executable, str(program)))
     given = tmp_path / "stack.toml"
     given.write_text('[kafka]\ntopic_prefix = "james"\n[stream]\ncheckpoint_dir = "old"\n')
     with StreamProcess(given, tmp_path) as made:

@@ -10,7 +10,7 @@ import pytest
 from deploy.demo.__main__ import main, workload_of
 from deploy.demo.pace import Pace, pace_of
 from deploy.demo.play import days_since
-from deploy.demo.stream import demo_settings, metrics_port
+from deploy.demo.stream import demo_settings
 from deploy.embedded.process import processes_of_session
 from deploy.embedded.settings_file import Sections, as_toml
 from deploy.mailserver.attachments import REFERENCES
@@ -19,6 +19,7 @@ from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULT
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
 from deploy.mailserver.rights import USER_RIGHTS
+from deploy.stream_process import metrics_port
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from streaming.settings import load
 
