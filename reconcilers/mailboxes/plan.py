@@ -122,14 +122,14 @@ class Fix:
 
 
 def removable(conflict: Conflict) -> frozenset[UUID]:
-    """The ids of which it must be known whether they list messages: each has a row on one side."""
+    """The ids of which it must be known whether they had messages: each has a row on one side."""
     return conflict.ids - (conflict.by_id.keys() & conflict.registered.keys())
 
 
 def plan(conflict: Conflict, right: RightSide, with_messages: Set[UUID]) -> Fix:
     """The writes that make the other side follow the right one.
 
-    ``with_messages``: the ids of `removable` that list messages.
+    ``with_messages``: the ids of `removable` that have, or had, messages.
     """
     if conflict.incomplete:
         return Fix(left=(Left.INCOMPLETE,))

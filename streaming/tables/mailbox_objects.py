@@ -23,6 +23,10 @@ OF_PATHS = (
     "SELECT namespace, user, mailboxname, mailboxid, uidvalidity, writetime(mailboxid) AS w1,"
     " writetime(uidvalidity) AS w2 FROM {}.mailboxpathv3"
 )
+OF_MESSAGES = (
+    "SELECT mailboxid FROM {}.messageidtable WHERE mailboxid = ? LIMIT 1",
+    "SELECT mailboxid FROM {}.messagecounter WHERE mailboxid = ?",
+)
 AT_ID = " WHERE id = ?"
 AT_PATH = " WHERE namespace = ? AND user = ? AND mailboxname = ?"
 Values = tuple[object, ...]
@@ -37,7 +41,7 @@ class MailboxObjects:
 
     def __init__(self, session: Session, settings: CassandraSettings, rows_per_second: int) -> None:
         self._statements = StatementCache(session)
-        self._keyspace = settings.keyspace
+        self._of_messages = [each.format(settings.keyspace) for each in OF_MESSAGES]
         self._of_mailbox = OF_MAILBOX.format(settings.keyspace)
         self._of_paths = OF_PATHS.format(settings.keyspace)
         self._serial = levels_of(settings).serial
@@ -64,11 +68,13 @@ class MailboxObjects:
         )
 
     def with_messages(self, ids: Iterable[UUID]) -> frozenset[UUID]:
-        """Those of these mailboxes that list a message."""
-        query = f"SELECT uid FROM {self._keyspace}.messageidtable WHERE mailboxid = ? LIMIT 1"
-        asked = sorted(ids)
-        found = self._statements.each(self._statements.prepared(query), [(each,) for each in asked])
-        return frozenset(each for each, rows in zip(asked, found, strict=True) if rows)
+        """Those of these mailboxes that list a message, or have ever given one a uid.
+
+        The row that lists a message is a projection: its write may have failed.
+        """
+        keys: list[Values] = [(each,) for each in ids]
+        rows = (rows for query in self._of_messages for rows in self._at(query, keys))
+        return frozenset(row["mailboxid"] for found in rows for row in found)
 
     def _scan(self, query: str) -> Iterator[dict[str, Any]]:
         statement = self._statements.prepared(query, fetch_size=ROWS_A_PAGE)

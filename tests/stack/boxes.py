@@ -40,6 +40,14 @@ class Boxes:
             (self.ids[id_], uuid.uuid1()),
         )
 
+    def uid(self, id_: str) -> None:
+        """The first uid that James gives in a mailbox (`CassandraUidProvider`)."""
+        self.session.execute(
+            f"INSERT INTO {self.keyspace}.messagecounter (mailboxid, nextuid) VALUES (%s, 1)"
+            " IF NOT EXISTS",
+            (self.ids[id_],),
+        )
+
     def plant(self) -> None:
         """One conflict of each kind, an orphan path whose mailbox has mail, and a right mailbox."""
         self.mailbox("a", "INBOX")

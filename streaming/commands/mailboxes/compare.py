@@ -29,7 +29,7 @@ class BothTables(Protocol):
         """The rows at these keys, the mailboxes first."""
 
     def with_messages(self, ids: Iterable[UUID]) -> frozenset[UUID]:
-        """Those of these mailboxes that list a message."""
+        """Those of these mailboxes that list a message, or have ever given one a uid."""
 
 
 @dataclass(frozen=True, slots=True)

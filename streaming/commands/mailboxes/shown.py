@@ -45,8 +45,8 @@ WHY_LEFT = {
     ' "mailbox" keeps the one that the mailbox names',
     Left.TWO_CLAIMS: "mailbox does not say whose the path is: mailboxes.right ="
     ' "path" gives each mailbox the path that is registered for it',
-    Left.HAS_MESSAGES: "the mailbox lists messages, so its last row is not removed: the other value"
-    " of mailboxes.right adds the row that is missing",
+    Left.HAS_MESSAGES: "the mailbox has had messages, so its last row is not removed: the other"
+    " value of mailboxes.right adds the row that is missing",
     Left.INCOMPLETE: "a person completes the row, or deletes it",
 }
 

@@ -148,7 +148,7 @@ def test_the_last_row_of_a_mailbox_with_messages_stays(
     assert place.run("mailbox", *WORDS) == 1
     assert place.tables.asked == [A]
     assert P in place.tables.by_path
-    assert "the mailbox lists messages" in capsys.readouterr().out
+    assert "the mailbox has had messages" in capsys.readouterr().out
 
 
 def test_users_who_write_refuse_the_fix_and_nothing_is_written(
