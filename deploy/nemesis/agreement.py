@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cassandra.cluster import Session
@@ -15,14 +15,20 @@ from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.nemesis.checker import check
 from deploy.nemesis.final import read_final
 from deploy.nemesis.history import UserWrite
-from deploy.nemesis.stream import DELAY_S, LONGEST_UPDATE_S, WINDOW_S, StreamProcess
+from deploy.nemesis.schedule import InjectedFault
+from deploy.nemesis.stream import DELAY_S, QUOTA_LAG_S, WINDOW_S, StreamProcess
+from deploy.nemesis.tables import RowId
 from deploy.nemesis.verdict import Judgement
 
 log = logging.getLogger(__name__)
 
 ROWS_BOUND_S = 4 * (DELAY_S + WINDOW_S) + 60
-COUNTERS_BOUND_S = ROWS_BOUND_S + 5 * LONGEST_UPDATE_S
-"""A quota that changed in the last two of `LONGEST_UPDATE_S` waits; then it is counted thrice."""
+LOOKS = 3
+COUNTERS_BOUND_S = ROWS_BOUND_S + 2 * QUOTA_LAG_S + LOOKS * (QUOTA_LAG_S / 6 + DELAY_S + WINDOW_S)
+"""A quota rests for its lag before it is observed, and again before it is judged (docs/quotas.md).
+
+Then so many observations prove it wrong, a sixth of the lag and a delay apart.
+"""
 SKEW_US = 100_000
 """All clocks are one; a ballot may be a little ahead."""
 LOOK_EVERY_S = 10.0
@@ -39,12 +45,17 @@ class Agreement:
 
 
 def await_agreement(
-    stack: Stack, stream: StreamProcess, session: Session, history: Sequence[UserWrite]
+    stack: Stack,
+    stream: StreamProcess,
+    session: Session,
+    history: Sequence[UserWrite],
+    injected: Mapping[InjectedFault, int],
 ) -> Agreement:
     """Judge again and again, until nothing is wrong or the bound has passed.
 
     The bound begins when all servers answer, what was written up to now is received, and rows that
-    wait for a sweep after lost events were swept. Raises StartError if servers do not answer, or
+    wait for a sweep after lost events were swept. If a node was replaced, rows that the stream
+    reports and leaves to a person count as such. Raises StartError if servers do not answer, or
     the stream ended by itself.
     """
     healed, healed_at = time.monotonic(), time.time()
@@ -55,7 +66,8 @@ def await_agreement(
         received = is_received(stream.samples(), len(stack.nodes), healed_at)
         if not received and now - healed < LONGEST_RECOVERY_S:
             began = now
-        judgement = judged(session, stack.keyspace, history)
+        reported = stream.left_to_a_person() if injected.get(InjectedFault.REPLACE_NODE) else ()
+        judgement = judged(session, stack.keyspace, history, reported)
         if judgement is not None:
             late_s = now - began
             log.info(
@@ -84,10 +96,15 @@ def bound_s(judgement: Judgement) -> float:
     return COUNTERS_BOUND_S if only_counters else ROWS_BOUND_S
 
 
-def judged(session: Session, keyspace: str, history: Sequence[UserWrite]) -> Judgement | None:
+def judged(
+    session: Session,
+    keyspace: str,
+    history: Sequence[UserWrite],
+    reported: Collection[RowId],
+) -> Judgement | None:
     """What the checker says now; None if the tables could not be read at the level ALL."""
     try:
-        return check(history, read_final(session, keyspace), SKEW_US)
+        return check(history, read_final(session, keyspace), SKEW_US, reported)
     except SERVER_TROUBLE as error:
         log.warning("the tables could not be read: %r", error)
         return None

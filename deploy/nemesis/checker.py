@@ -5,7 +5,7 @@ answer; who made a difference follows from the history.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from deploy.comparison.counters import wanted_sums
@@ -63,19 +63,33 @@ WORST = (
 """Of several cells of a row that should not be there, the first of these names it."""
 
 
-def check(history: Sequence[UserWrite], final: FinalTables, skew_us: int) -> Judgement:
+def check(
+    history: Sequence[UserWrite],
+    final: FinalTables,
+    skew_us: int,
+    reported: Collection[RowId] = (),
+) -> Judgement:
     """Every violation in the final rows.
 
     Read them when all writes have ended, at a level that sees each acknowledged write. `skew_us`
     is how far (µs) a server's clock may have been from that of the machine that recorded.
+    `reported` are rows of messages that the product may leave to a person, because events of their
+    deletes were lost with a node's disks.
     """
-    return Checker(history, final, skew_us).judged()
+    return Checker(history, final, skew_us, reported).judged()
 
 
 class Checker:
     """Judges one run, once."""
 
-    def __init__(self, history: Sequence[UserWrite], final: FinalTables, skew_us: int) -> None:
+    def __init__(
+        self,
+        history: Sequence[UserWrite],
+        final: FinalTables,
+        skew_us: int,
+        reported: Collection[RowId],
+    ) -> None:
+        self._reported = reported
         self._users = UserCells(history, skew_us)
         self._held = {
             name: {row_id(name, row.values): held_cells(name, row) for row in rows}
@@ -206,9 +220,14 @@ class Checker:
         self._judgement.violations.append(Violation(name, table, key, counter, evidence))
 
     def _is_ambiguous(self, mismatch: Mismatch) -> bool:
-        """A message with several UIDs in the mailbox, of which one delete removed all."""
+        """A message with several UIDs in the mailbox, of which one delete removed all; or reported.
+
+        Of a row without a truth it is then not known whether its user deleted it.
+        """
         if mismatch.projection != MESSAGES or mismatch.kind is not DifferenceKind.EXTRA:
             return False
+        if tuple(canonical(each) for each in mismatch.row) in self._reported:
+            return True
         mailboxid = str(mismatch.mailboxid)
         return any(self._uids[str(each), mailboxid] > 1 for each in mismatch.messageids)
 

@@ -108,7 +108,7 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
                 injected = inject(plan.faults(list(possible)), possible)
             log.info("the users are done, and all is healed")
             history = history_of(folder / "history.jsonl")
-            agreed = await_agreement(stack, stream, judge, history)
+            agreed = await_agreement(stack, stream, judge, history, injected)
             stream.stop()
     record = RunRecord(
         seed=plan.seed,
@@ -121,6 +121,7 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         weakened=agreed.judgement.weakened,
         convergence_s=agreed.after_s,
         copies=COPIES,
+        left=len(agreed.judgement.left),
     )
     return record, agreed.judgement
 

@@ -4,9 +4,11 @@ It is run as its users run it. What it says is read from its metrics and its log
 """
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
+import sys
 import tomllib
 import urllib.error
 import urllib.request
@@ -30,6 +32,7 @@ DELAY_S, WINDOW_S = 10, 2
 LOST_AFTER_S = 60
 LONGEST_UPDATE_S = 60
 """How long a user's operation may take where nodes do not answer: its counter comes last."""
+QUOTA_LAG_S = 2 * LONGEST_UPDATE_S
 STOP_S = 60.0
 MEMORY_IS_WHOLE = "lineage is complete"
 """In its log after the first sweep: mail from before it would be mail of an unknown past."""
@@ -62,7 +65,7 @@ def run_settings(stack: Path, checkpoint: Path) -> Sections:
             "projections": list(COUNTER_TABLES),
             "window": WINDOW_S,
             "max_update_lag": LONGEST_UPDATE_S,
-            "max_quota_lag": 2 * LONGEST_UPDATE_S,
+            "max_quota_lag": QUOTA_LAG_S,
             "after_outage": LONGEST_UPDATE_S,
             "correction_max_messages": 10_000,
             "correction_max_octets": 10**12,
@@ -167,6 +170,17 @@ class StreamProcess:
         except (urllib.error.URLError, OSError):
             return []
         return [each for family in text_string_to_metric_families(text) for each in family.samples]
+
+    def left_to_a_person(self) -> frozenset[tuple[str, int]]:
+        """The rows of messages, by mailbox and UID, of which a delete is not known for certain.
+
+        Raises CalledProcessError if the command fails.
+        """
+        words = ["findings", "--kind", "ambiguous_range_delete", "--format", "jsonl"]
+        command = [sys.executable, "-m", "streaming.app", *words, "--config", str(self.config)]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found = map(json.loads, told.splitlines())
+        return frozenset((each["mailboxid"], each["uid"]) for each in found)
 
     def _watches(self) -> bool:
         samples = self.samples()

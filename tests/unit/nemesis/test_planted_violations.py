@@ -338,3 +338,24 @@ def test_what_the_product_only_reports_is_left(scene: NemesisScene) -> None:
     judgement = scene.judged()
     assert names(judgement) == []
     assert len(judgement.left) == 1
+
+
+def test_a_row_without_a_truth_is_left_if_it_was_reported(scene: NemesisScene) -> None:
+    message = scene.message()
+    slot = (message.mailboxid, message.uid)
+    kept = dict(scene.table("messageidtable").cells[slot])
+    scene.server.expunge(message)
+    scene.table("messageidtable").deletes.clear()
+    scene.table("messageidtable").cells[slot] = kept
+    reported = {(str(message.mailboxid), message.uid)}
+    unreported = {(str(message.mailboxid), message.uid + 1)}
+    judgement = check(scene.writes(), scene.final(), SKEW_US, reported)
+    assert (names(judgement), len(judgement.left)) == ([], 1)
+    assert names(check(scene.writes(), scene.final(), SKEW_US, unreported)) == [LOST]
+
+
+def test_a_reported_row_is_judged_if_the_truth_has_it(scene: NemesisScene) -> None:
+    message = scene.message()
+    scene.put("messageidtable", (message.mailboxid, message.uid), "flagseen", value=True)
+    reported = {(str(message.mailboxid), message.uid)}
+    assert names(check(scene.writes(), scene.final(), SKEW_US, reported)) == [OVERRIDDEN]

@@ -43,6 +43,11 @@ def test_the_first_line_counts_each_violation(name: ViolationName) -> None:
     assert not run.passed
 
 
+def test_the_first_line_names_what_is_left_to_a_person() -> None:
+    assert " 2 left to a person;" in first_line(replace(RUN, left=2))
+    assert replace(RUN, left=2).passed
+
+
 def test_a_run_that_never_agreed_has_failed() -> None:
     run = replace(RUN, convergence_s=None)
     assert first_line(run).endswith("longest convergence never")

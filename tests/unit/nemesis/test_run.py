@@ -107,7 +107,7 @@ def agreed(monkeypatch: pytest.MonkeyPatch, wrong_until: float, *wrong: Violatio
     monkeypatch.setattr(agreement, "is_received", lambda *_: True)
     stack = SimpleNamespace(missing=list, agent_answers=lambda: True, nodes=[1, 2, 3], keyspace="")
     stream = SimpleNamespace(samples=list)
-    return await_agreement(stack, stream, None, [])  # type: ignore[arg-type]
+    return await_agreement(stack, stream, None, [], {})  # type: ignore[arg-type]
 
 
 def test_rows_agree_within_their_bound_and_counters_within_theirs(
