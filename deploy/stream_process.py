@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from deploy import quick_spark
@@ -13,11 +14,14 @@ RECONCILE = (sys.executable, "-m", "streaming.app")
 OWN_ENVIRONMENT = "RECONCILE_"
 
 
-def launched(config: Path, log: Path) -> subprocess.Popen[bytes]:
-    """A stream in repair mode, in a session of its own; what it says is added to its log."""
+def launched(config: Path, log: Path, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+    """A stream in repair mode, in a session of its own; what it says is added to its log.
+
+    The words of `prefix` come before its command, as those of `Daemon.precede`.
+    """
     with log.open("ab") as said:
         return subprocess.Popen(
-            [*RECONCILE, "stream", "--mode", "repair", "--config", str(config)],
+            [*prefix, *RECONCILE, "stream", "--mode", "repair", "--config", str(config)],
             cwd=ROOT,
             env=environment(),
             stdin=subprocess.DEVNULL,

@@ -72,12 +72,17 @@ def exclusive(lock_file: Path) -> Iterator[None]:
 
 
 class Daemon:
-    """One named background process of a stack: started in a session of its own, output to a log."""
+    """One named background process of a stack: started in a session of its own, output to a log.
+
+    The words in `NAME.prefix`, a file in its run folder with one a line, come before its command:
+    programs that change something, such as its group, and then run the rest in their place.
+    """
 
     def __init__(self, name: str, run: Path, log: Path) -> None:
         self.name = name
         self.log = log
         self._pid_file = run / f"{name}.pid"
+        self._prefix_file = run / f"{name}.prefix"
         self._child: subprocess.Popen[bytes] | None = None
 
     def pid(self) -> int | None:
@@ -93,6 +98,10 @@ class Daemon:
         pid = int(stored[0])
         return pid if identity(pid) == stored[1] else None
 
+    def precede(self, words: Sequence[str]) -> None:
+        """From its next start on these words come before its command, whoever starts it."""
+        replace_text(self._prefix_file, "".join(f"{word}\n" for word in words))
+
     def alive(self) -> bool:
         """Whether it runs (a stopped process, SIGSTOP, does)."""
         return self.pid() is not None
@@ -105,10 +114,11 @@ class Daemon:
             self._launch(command, cwd)
 
     def _launch(self, command: Sequence[str], cwd: Path) -> None:
+        prefix = self._prefix_file.read_text("utf-8") if self._prefix_file.exists() else ""
         with self.log.open("ab") as output:
             try:
                 child = subprocess.Popen(
-                    command,
+                    [*prefix.splitlines(), *command],
                     cwd=cwd,
                     stdin=subprocess.DEVNULL,
                     stdout=output,

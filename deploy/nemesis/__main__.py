@@ -3,7 +3,7 @@
     python -m deploy.nemesis [--seed N] [--minutes M] [--release 5.0|4.1] [--rate R] [--keep]
 
 Starts three Cassandra nodes with an agent each, Kafka, and a stream that repairs all systems, lets
-users work while processes are killed and paused, and judges every write of the users. It prints the
+users work while faults are injected, and judges every write of the users. It prints the
 first line of the report, keeps a record below docs/nemesis/ and makes docs/nemesis.md. Exits with 0
 where nothing is wrong, with 1 where something is, with 2 where the run could not be made, and with
 130 when it was interrupted.
@@ -19,11 +19,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from deploy.embedded import interrupts
+from deploy.embedded import interrupts, jars
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.jars import ROOT
 from deploy.embedded.spec import DEFAULT_RELEASE, CassandraRelease
 from deploy.mailserver.statements import SERVER_TROUBLE
+from deploy.nemesis import network, tools
 from deploy.nemesis.record import RunRecord, first_line, page, record_as_json, record_from_json
 from deploy.nemesis.run import RunPlan, play
 from deploy.nemesis.verdict import Judgement
@@ -37,6 +38,8 @@ MOST_SHOWN = 20
 def main(arguments: list[str]) -> int:
     """Make one run. Returns the exit code."""
     given = _parser().parse_args(arguments)
+    if not given.inside:
+        return enter_namespaces(arguments)
     interrupts.raise_once()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
     for noisy in ("cassandra", "kafka", "deploy.mailserver"):
@@ -59,6 +62,17 @@ def main(arguments: list[str]) -> int:
     else:
         print(f"nemesis: logs and history stay in {folder}", file=sys.stderr)
     return code
+
+
+def enter_namespaces(arguments: list[str]) -> int:
+    """Fetch what needs the network, and go on where only this run is. Returns if that fails."""
+    try:
+        jars.fetch()
+        tools.fetch()
+        network.enter(arguments)
+    except (EmbeddedError, OSError) as error:
+        print(f"nemesis: the run could not be made: {error}", file=sys.stderr)
+    return NOT_MADE
 
 
 def tell(record: RunRecord, judgement: Judgement, folder: Path) -> None:
@@ -92,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         "--rate", type=float, default=20.0, help="operations a second (default 20, for two cores)"
     )
     parser.add_argument("--keep", action="store_true", help="keep logs and history of a good run")
+    parser.add_argument(network.INSIDE, action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

@@ -1,34 +1,21 @@
-"""What can be injected into a stack and its stream without root: kills, pauses, a lost disk."""
+"""What can be injected into a stack and its stream.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+Kills, pauses and a lost disk need no rights. Connections are cut by `network`.
+"""
+
+from collections.abc import Mapping
 
 from deploy.embedded import Stack
+from deploy.nemesis.injector import Injector, nothing
+from deploy.nemesis.links import CLUSTER
+from deploy.nemesis.network import cuts
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 from deploy.nemesis.stream import StreamProcess
-
-CLUSTER = "cluster"
-"""The group of nodes and agents: one of them has a fault at a time, so QUORUM always answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Injector:
-    """Two functions: `heal` ends what `inject` began, and returns when the process answers.
-
-    Both raise EmbeddedError if they fail.
-    """
-
-    inject: Callable[[], None]
-    heal: Callable[[], None]
-
-
-def nothing() -> None:
-    """What heals a fault that Spark heals itself."""
 
 
 def injectors(stack: Stack, stream: StreamProcess) -> Mapping[FaultChoice, Injector]:
     """Every fault that can be injected here."""
-    return {**_of_the_cluster(stack), **_of_the_others(stack, stream)}
+    return {**_of_the_cluster(stack), **_of_the_others(stack, stream), **cuts(stack.spec)}
 
 
 def _of_the_cluster(stack: Stack) -> dict[FaultChoice, Injector]:

@@ -24,11 +24,13 @@ from deploy.mailserver.rights import RIGHTS_PROJECTIONS
 from deploy.mailserver.workload import Workload, run
 from deploy.nemesis.agreement import await_agreement
 from deploy.nemesis.history import UserHistory, UserOutcome, UserWrite, read_history
-from deploy.nemesis.injectors import Injector, injectors
+from deploy.nemesis.injector import Injector
+from deploy.nemesis.injectors import injectors
+from deploy.nemesis.network import separate
 from deploy.nemesis.record import RunRecord, violations_by_name
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault, fault_schedule
+from deploy.nemesis.separate_stream import SeparateStream
 from deploy.nemesis.session import RecordedSession
-from deploy.nemesis.stream import StreamProcess
 from deploy.nemesis.verdict import Judgement
 
 log = logging.getLogger(__name__)
@@ -94,13 +96,15 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         data_centres=(COPIES,),
     )
     at = datetime.now(UTC)
-    with Stack(folder / "stack", wanted) as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
+    prepared = Stack(folder / "stack", wanted)
+    separate(prepared)
+    with prepared as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
         log.info("three nodes and their agents run: making James's tables")
         with stack.unsupervised():
             create_schema(judge, stack.keyspace, COPIES)
             judge.execute(KEEP_DELETES.format(stack.keyspace))
         stack.capture_tables()
-        with StreamProcess(stack.config, folder) as stream:
+        with SeparateStream(stack.config, folder) as stream:
             stream.await_watching()
             possible = injectors(stack, stream)
             with users_at_work(stack, plan.workload(), folder / "history.jsonl"):

@@ -11,7 +11,7 @@ PAIRS = 0.5
 
 
 class InjectedFault(StrEnum):
-    """What is done to a process, or to a node with its agent."""
+    """What is done to a process, to a node with its agent, or to connections."""
 
     KILL_NODE = "node killed"
     PAUSE_NODE = "node paused"
@@ -24,6 +24,10 @@ class InjectedFault(StrEnum):
     PAUSE_STREAM = "stream paused"
     KILL_WORKERS = "Spark's workers killed"
     PAUSE_WORKERS = "Spark's workers paused"
+    REFUSED = "connections reset and refused"
+    DROPPED = "packets dropped both ways"
+    ONE_WAY = "packets dropped one way"
+    LOSSY = "30 % of packets lost"
 
 
 @dataclass(frozen=True, slots=True)

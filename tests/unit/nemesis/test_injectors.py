@@ -13,7 +13,9 @@ import pytest
 from deploy import stream_process
 from deploy.embedded.errors import StartError
 from deploy.embedded.process import processes_of_session
+from deploy.embedded.spec import Layout, Wanted, decide
 from deploy.embedded.wait import until
+from deploy.nemesis import tools
 from deploy.nemesis.injectors import injectors
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 from deploy.nemesis.stream import StreamProcess
@@ -45,7 +47,7 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def possible(told: list[str]) -> Any:
+def possible(told: list[str], tmp_path: Path) -> Any:
     nodes = []
     for number in (1, 2, 3):
         node = Told(f"node {number}", told)
@@ -54,6 +56,7 @@ def possible(told: list[str]) -> Any:
         nodes.append(node)
     stack = Told("stack", told)
     stack.__dict__["nodes"] = nodes
+    stack.__dict__["spec"] = decide(Layout(tmp_path), Wanted(tables=("t",), data_centres=(3,)))
     return injectors(stack, Told("stream", told))  # type: ignore[arg-type]
 
 
@@ -84,10 +87,22 @@ def test_each_kind_of_fault(
     assert told == wanted
 
 
+def test_a_cut_adds_its_rules_and_healing_removes_them(
+    possible: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tools, "iptables", lambda *words: told.append(words))
+    injector = possible[FaultChoice(InjectedFault.DROPPED, "the stream and the broker", "stream")]
+    injector.inject()
+    injector.heal()
+    added, removed = told[:2], told[2:]
+    assert [each[:2] for each in added] == [("-A", "nemesis")] * 2
+    assert removed == [("-D", *each[1:]) for each in added]
+
+
 def test_every_kind_can_be_injected_and_one_of_the_cluster_at_a_time(possible: Any) -> None:
     assert {each.kind for each in possible} == set(InjectedFault)
-    hosts = {each.group for each in possible if each.target.startswith("127.")}
-    assert hosts == {"cluster"}
+    assert {each.group for each in possible if "127." in each.target} == {"cluster"}
     assert FaultChoice(InjectedFault.REPLACE_NODE, "127.0.0.1", "cluster") not in possible
 
 

@@ -16,7 +16,7 @@ from deploy.embedded.errors import StartError
 from deploy.nemesis import __main__ as command_line
 from deploy.nemesis import agreement
 from deploy.nemesis.agreement import COUNTERS_BOUND_S, ROWS_BOUND_S, await_agreement, is_received
-from deploy.nemesis.injectors import Injector
+from deploy.nemesis.injector import Injector
 from deploy.nemesis.record import RunRecord, first_line
 from deploy.nemesis.run import RunPlan, acknowledged, inject
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault
@@ -162,7 +162,7 @@ def test_how_a_run_ends(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(command_line, "keep", lambda _: None)
     monkeypatch.setattr(interrupts, "raise_once", lambda: None)
-    assert command_line.main(["--seed", "3"]) == code
+    assert command_line.main(["--inside", "--seed", "3"]) == code
     out, err = capsys.readouterr()
     if code == 2:
         assert err.splitlines()[-2:][0] == "nemesis: the run could not be made: Java 17 is needed"

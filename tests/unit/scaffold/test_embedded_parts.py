@@ -19,6 +19,7 @@ from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.errors import FetchError, MismatchError, MissingToolError, StartError
 from deploy.embedded.process import Daemon, identity
 from deploy.embedded.spec import ADMIN, Layout, Wanted, decide, load
+from deploy.embedded.wait import until
 
 TABLES = ("imapuidtable", "messageidtable")
 DASHED = uuid.UUID(int=0xF8 << 120)
@@ -44,6 +45,15 @@ def test_a_daemon_starts_once_and_ends_for_good(layout: Layout) -> None:
     assert daemon.alive()
     daemon.terminate(grace_s=5)
     assert not daemon.alive()
+
+
+def test_a_prefix_comes_before_the_command_of_whoever_starts_it(layout: Layout) -> None:
+    log = layout.logs / "sleeper.log"
+    Daemon("sleeper", layout.run, log).precede(["env", "OF_PREFIX=two words"])
+    daemon = Daemon("sleeper", layout.run, log)
+    daemon.start(["sh", "-c", 'echo "$OF_PREFIX"'], cwd=layout.root)
+    until(lambda: not daemon.alive(), 60, "it has ended")
+    assert log.read_text() == "two words\n"
 
 
 def test_a_stale_pid_file_never_means_a_stranger(layout: Layout) -> None:
