@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
-LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands sweeps copies
+LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands sweeps copies nemesis
 STREAMS := $(filter-out %_past.py,$(wildcard tests/stack/test_stream_*.py))
 SECOND := tests/stack/test_p*.py tests/stack/test_rep*.py $(STREAMS)
 THIRD := tests/unit tests/property tests/spark tests/contract \
@@ -115,6 +115,7 @@ test-long-fire: ## counters beside mail at full speed; a table that refuses
 test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one; wrong arguments
 test-long-sweeps: ## sweeps over 200,000 messages, wide partitions, odd tables and a past; replays of live data
 test-long-copies: ## three nodes with a copy of each row on each: nodes killed, back, replaced
+test-long-nemesis: ## a fault-injection run of ten minutes on three nodes
 
 test-long-older-cassandra: setup ## repairs, index tables, rights, attachments, counters, canaries, poison, sweep and replay on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
