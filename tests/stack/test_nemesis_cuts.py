@@ -12,7 +12,7 @@ from deploy.embedded.errors import MissingToolError
 from deploy.embedded.jars import ROOT
 from deploy.nemesis import network, tools
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="nemesis")]
 
 PROBE = Path(__file__).with_name("cut_probe.py")
 OPEN = ["ok", "ok"]
