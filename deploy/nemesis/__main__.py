@@ -24,7 +24,7 @@ from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.jars import ROOT
 from deploy.embedded.spec import DEFAULT_RELEASE, CassandraRelease
 from deploy.mailserver.statements import SERVER_TROUBLE
-from deploy.nemesis import network, tools
+from deploy.nemesis import hosts, tools
 from deploy.nemesis.record import RunRecord, first_line, page, record_as_json, record_from_json
 from deploy.nemesis.run import RunPlan, play
 from deploy.nemesis.verdict import Judgement
@@ -69,7 +69,7 @@ def enter_namespaces(arguments: list[str]) -> int:
     try:
         jars.fetch()
         tools.fetch()
-        network.enter(arguments)
+        hosts.enter(arguments)
     except (EmbeddedError, OSError) as error:
         print(f"nemesis: the run could not be made: {error}", file=sys.stderr)
     return NOT_MADE
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         "--rate", type=float, default=20.0, help="operations a second (default 20, for two cores)"
     )
     parser.add_argument("--keep", action="store_true", help="keep logs and history of a good run")
-    parser.add_argument(network.INSIDE, action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(hosts.INSIDE, action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

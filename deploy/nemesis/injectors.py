@@ -1,11 +1,12 @@
 """What can be injected into a stack and its stream.
 
-Kills, pauses and a lost disk need no rights. Connections are cut by `network`.
+Connections are cut by `network`, and `clocks` shifts clocks.
 """
 
 from collections.abc import Mapping
 
 from deploy.embedded import Stack
+from deploy.nemesis.clocks import shifts
 from deploy.nemesis.injector import Injector, nothing
 from deploy.nemesis.links import CLUSTER
 from deploy.nemesis.network import cuts
@@ -15,7 +16,12 @@ from deploy.nemesis.stream import StreamProcess
 
 def injectors(stack: Stack, stream: StreamProcess) -> Mapping[FaultChoice, Injector]:
     """Every fault that can be injected here."""
-    return {**_of_the_cluster(stack), **_of_the_others(stack, stream), **cuts(stack.spec)}
+    return {
+        **_of_the_cluster(stack),
+        **_of_the_others(stack, stream),
+        **dict(cuts(stack.spec)),
+        **dict(shifts(stack)),
+    }
 
 
 def _of_the_cluster(stack: Stack) -> dict[FaultChoice, Injector]:

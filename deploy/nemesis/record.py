@@ -21,12 +21,15 @@ nodes with three copies of each row, an agent each, Kafka, and `reconcile stream
 with all systems (D = 10 s, W = 2 s). Users work from a seed, and some of their statements are
 lost, late or doubled. Meanwhile faults are injected for 20 to 60 s each, one or two at a time, but
 never two of the nodes and agents. The whole run has a network of its own (`unshare --net`), so
-nothing else on the machine is touched. It needs root, and Debian's packages for iptables.
+nothing else on the machine is touched. It needs root, and Debian's packages of iptables and
+libfaketime.
 
 - Processes are killed (SIGKILL) or paused (SIGSTOP), and a node is replaced with empty disks.
 - Connections of a node with the other nodes, of an agent with the broker, and of the stream with
   one node, with all nodes or with the broker are cut: reset and refused, dropped both ways,
   dropped one way, or 30 % of their packets are lost.
+- The clock of a node and its agent is 2 s ahead or behind, or those of all nodes are: to the stream
+  that is as if its own clock was wrong. It is done only if the checker allows for such clocks.
 
 A checker that knows nothing of the product judges all tables by the history of the users' writes
 and their outcomes. All must agree within 4 (D + W) + 60 s after everything runs, every canary is
@@ -37,7 +40,7 @@ write counts as a changed row. Rows that the product reports and leaves to a per
 apart: what one delete took of a message with several UIDs, and, if a node's disks were replaced,
 rows whose deletes' events were lost with them.
 
-Not injected yet: full disks, clocks that differ, an upgrade. There is one broker, so no leader
+Not injected yet: full disks, an upgrade. There is one broker, so no leader
 moves. Packet delay, broken disks and several machines cannot be injected where these runs are made.
 
 `mailboxRecents` has gc_grace_seconds of ten days in these runs. With James's 0 a node that was

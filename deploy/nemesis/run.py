@@ -24,9 +24,9 @@ from deploy.mailserver.rights import RIGHTS_PROJECTIONS
 from deploy.mailserver.workload import Workload, run
 from deploy.nemesis.agreement import await_agreement
 from deploy.nemesis.history import UserHistory, UserOutcome, UserWrite, read_history
+from deploy.nemesis.hosts import make_hosts
 from deploy.nemesis.injector import Injector
 from deploy.nemesis.injectors import injectors
-from deploy.nemesis.network import separate
 from deploy.nemesis.record import RunRecord, violations_by_name
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault, fault_schedule
 from deploy.nemesis.separate_stream import SeparateStream
@@ -97,7 +97,7 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
     )
     at = datetime.now(UTC)
     prepared = Stack(folder / "stack", wanted)
-    separate(prepared)
+    make_hosts(prepared)
     with prepared as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
         log.info("three nodes and their agents run: making James's tables")
         with stack.unsupervised():

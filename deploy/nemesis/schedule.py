@@ -11,7 +11,7 @@ PAIRS = 0.5
 
 
 class InjectedFault(StrEnum):
-    """What is done to a process, to a node with its agent, or to connections."""
+    """What is done to a process, to a node with its agent, to connections, or to a clock."""
 
     KILL_NODE = "node killed"
     PAUSE_NODE = "node paused"
@@ -28,6 +28,8 @@ class InjectedFault(StrEnum):
     DROPPED = "packets dropped both ways"
     ONE_WAY = "packets dropped one way"
     LOSSY = "30 % of packets lost"
+    NODE_CLOCK = "clock of a node wrong by 2 s"
+    STREAM_CLOCK = "clock of the stream's host wrong by 2 s"
 
 
 @dataclass(frozen=True, slots=True)

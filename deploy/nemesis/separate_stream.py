@@ -1,7 +1,7 @@
 """The stream of a run in a group of its own, so that its connections can be cut."""
 
+from deploy.nemesis.hosts import in_group
 from deploy.nemesis.links import STREAM_GROUP
-from deploy.nemesis.network import in_group
 from deploy.nemesis.stream import StreamProcess
 from deploy.stream_process import launched
 

@@ -59,6 +59,12 @@ def _run(command: list[str], folder: str) -> None:
         raise FetchError(f"{command[0]} could not fetch {', '.join(PACKAGES)}: {said[:300]}")
 
 
+def faketime(folder: Path = FOLDER) -> Path:
+    """The library that shifts the clock of a process which has it preloaded."""
+    [library] = folder.glob("usr/lib/*-linux-gnu/faketime/libfaketime.so.1")
+    return library
+
+
 def iptables(*arguments: str, folder: Path = FOLDER) -> None:
     """Run iptables in the network namespace of this process. Raises MissingToolError."""
     [libraries] = folder.glob("usr/lib/*-linux-gnu")

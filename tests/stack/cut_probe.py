@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from deploy.embedded.spec import Layout, Wanted, decide
-from deploy.nemesis import network, tools
+from deploy.nemesis import hosts, network, tools
 from deploy.nemesis.links import STREAM_GROUP, first_rules
 
 HOST = "127.0.0.2"
@@ -33,7 +33,7 @@ ANOTHER = STREAM_GROUP - 1
 
 def seen(group: int, port: int, patience_s: float) -> str:
     """What a client of this group sees."""
-    command = [*network.in_group(group), sys.executable, "-c", CLIENT, str(port), str(patience_s)]
+    command = [*hosts.in_group(group), sys.executable, "-c", CLIENT, str(port), str(patience_s)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -55,7 +55,7 @@ while True:
     with subprocess.Popen([sys.executable, "-c", answering], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         server.stdout.readline()
-        for choice, injector in network.cuts(spec).items():
+        for choice, injector in network.cuts(spec):
             if "the stream" in choice.target and HOST in choice.target:
                 injector.inject()
                 patience_s = LONG_S if "lost" in choice.kind else SHORT_S

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.embedded.errors import MissingToolError
 from deploy.embedded.jars import ROOT
-from deploy.nemesis import network, tools
+from deploy.nemesis import hosts, tools
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="nemesis")]
 
@@ -24,7 +24,7 @@ def test_a_cut_is_felt_by_its_own_client_and_ends(tmp_path: Path) -> None:
         tools.fetch()
     except MissingToolError as error:
         pytest.skip(str(error))
-    command = [*network.ENTER, *network.LOOPBACK_UP, sys.executable, str(PROBE), str(tmp_path)]
+    command = [*hosts.ENTER, *hosts.THEN, sys.executable, str(PROBE), str(tmp_path)]
     done = subprocess.run(
         command,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

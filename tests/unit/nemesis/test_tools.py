@@ -8,7 +8,7 @@ import pytest
 from deploy.embedded import jars
 from deploy.embedded.errors import FetchError, MissingToolError
 from deploy.nemesis import __main__ as command_line
-from deploy.nemesis import network, tools
+from deploy.nemesis import hosts, tools
 
 FETCHED = 'touch "$(for last; do :; done; echo "$last")_1.deb"'
 UNPACKED = 'mkdir -p "$3/usr/lib/x86_64-linux-gnu"; echo "$2" >> "$3/unpacked"'
@@ -78,7 +78,7 @@ def test_a_run_goes_on_in_namespaces_of_its_own(monkeypatch: pytest.MonkeyPatch)
     command_line.main(["--seed", "3"])
     [words] = ran
     assert words[:3] == ["unshare", "--net", "--mount"]
-    assert words[-5:] == ["-m", "deploy.nemesis", network.INSIDE, "--seed", "3"]
+    assert words[-5:] == ["-m", "deploy.nemesis", hosts.INSIDE, "--seed", "3"]
 
 
 def test_without_root_there_is_no_run(

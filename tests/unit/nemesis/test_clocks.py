@@ -1,0 +1,62 @@
+"""Shifts of clocks: which files they write, and what reads them."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deploy.embedded.spec import Layout
+from deploy.nemesis import clocks, tools
+from deploy.nemesis.clocks import LEAST_SKEW_US, by_clock, clock_of, shifts
+from deploy.nemesis.schedule import FaultChoice, InjectedFault
+
+
+@pytest.fixture
+def stack(tmp_path: Path) -> Any:
+    places = [SimpleNamespace(host=f"127.0.0.{n}", number=n) for n in (1, 2, 3)]
+    nodes = [SimpleNamespace(place=place) for place in places]
+    return SimpleNamespace(layout=Layout(tmp_path), nodes=nodes)
+
+
+def shown(stack: Any) -> list[str]:
+    return [clock_of(stack, number).read_text() for number in (1, 2, 3)]
+
+
+def test_a_nodes_clock_is_shifted_alone_and_the_streams_by_all_others(
+    stack: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks, "SKEW_US", LEAST_SKEW_US)
+    found = dict(shifts(stack))
+    stream = found[FaultChoice(InjectedFault.STREAM_CLOCK, "the stream, 2 s ahead", "cluster")]
+    node = found[FaultChoice(InjectedFault.NODE_CLOCK, "127.0.0.2, 2 s ahead", "cluster")]
+    stream.inject()
+    assert shown(stack) == ["-2\n"] * 3
+    stream.heal()
+    assert shown(stack) == ["+0\n"] * 3
+    node.inject()
+    assert shown(stack) == ["+0\n", "+2\n", "+0\n"]
+    node.heal()
+    assert shown(stack) == ["+0\n"] * 3
+    assert len(found) == 8
+
+
+def test_no_clock_is_shifted_further_than_the_checker_allows(
+    stack: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks, "SKEW_US", LEAST_SKEW_US - 1)
+    assert list(shifts(stack)) == []
+
+
+def test_what_reads_a_clock_keeps_its_timed_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "faketime", lambda: Path("/lib/faketime.so"))
+    assert by_clock(tmp_path / "clock") == (
+        "env",
+        "LD_PRELOAD=/lib/faketime.so",
+        f"FAKETIME_TIMESTAMP_FILE={tmp_path}/clock",
+        "FAKETIME_CACHE_DURATION=1",
+        "FAKETIME_FORCE_MONOTONIC_FIX=0",
+        "FAKETIME_DONT_FAKE_MONOTONIC=1",
+    )
