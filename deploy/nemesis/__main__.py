@@ -31,14 +31,14 @@ from deploy.nemesis.verdict import Judgement
 
 FINE, WRONG, NOT_MADE, INTERRUPTED = 0, 1, 2, 130
 RECORDS = ROOT / "docs" / "nemesis"
-PAGE = ROOT / "docs" / "nemesis.md"
+PAGE = RECORDS.with_suffix(".md")
 MOST_SHOWN = 20
 
 
 def main(arguments: list[str]) -> int:
     """Make one run. Returns the exit code."""
     given = _parser().parse_args(arguments)
-    if not given.inside:
+    if not hosts.is_alone():
         return enter_namespaces(arguments)
     interrupts.raise_once()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
         record, judgement = play(plan, folder)
         code = FINE if record.passed else WRONG
         tell(record, judgement, folder)
-        keep(record)
+        keep(record, given.records)
     except (EmbeddedError, *SERVER_TROUBLE) as error:
         print(f"nemesis: the run could not be made: {error}", file=sys.stderr)
     except KeyboardInterrupt:
@@ -84,13 +84,13 @@ def tell(record: RunRecord, judgement: Judgement, folder: Path) -> None:
         print(line)
 
 
-def keep(record: RunRecord, records: Path = RECORDS, shown: Path = PAGE) -> None:
-    """Keep a record beside the others, and make the page of all of them."""
+def keep(record: RunRecord, records: Path) -> None:
+    """Keep a record beside the others, and make the page of all of them, beside their folder."""
     records.mkdir(parents=True, exist_ok=True)
     name = f"{record.at[:19].replace(':', '')}-{record.release}-seed-{record.seed}.json"
     (records / name).write_text(record_as_json(record), "utf-8")
     texts = (each.read_text("utf-8") for each in records.glob("*.json"))
-    shown.write_text(page(map(record_from_json, texts)), "utf-8")
+    records.with_suffix(".md").write_text(page(map(record_from_json, texts)), "utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,8 +105,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rate", type=float, default=20.0, help="operations a second (default 20, for two cores)"
     )
+    parser.add_argument(
+        "--records", type=Path, default=RECORDS, help="where its record goes (docs/nemesis)"
+    )
     parser.add_argument("--keep", action="store_true", help="keep logs and history of a good run")
-    parser.add_argument(hosts.INSIDE, action="store_true", help=argparse.SUPPRESS)
     return parser
 
 

@@ -5,16 +5,18 @@ make_hosts(stack)     # before the stack is up
 """
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterable
 
 from deploy.embedded import Stack
+from deploy.embedded.errors import MismatchError, MissingToolError
 from deploy.nemesis import tools
 from deploy.nemesis.clocks import by_clock, clock_of, set_clocks
 from deploy.nemesis.links import Words, agent_group, first_rules, node_group
 
-INSIDE = "--inside"
-"""The option of a run that is in namespaces of its own."""
+OUTSIDE = "NEMESIS_OUTSIDE"
+"""In the environment of a run: the network namespace from which it was started."""
 ENTER = ("unshare", "--net", "--mount", "--propagation", "private", "--")
 PREPARE = "ip link set lo up && mount -t tmpfs tmpfs /dev/shm"
 """libfaketime leaves files in /dev/shm."""
@@ -24,10 +26,26 @@ THEN = ("sh", "-c", f'{PREPARE} && exec "$@"', "sh")
 def enter(arguments: Iterable[str]) -> None:
     """Go on as `python -m deploy.nemesis` in namespaces of its own. Does not return.
 
-    Rules and mounts go when the namespaces go: when their last process has ended.
+    Rules and mounts go when the namespaces go: when their last process has ended. Raises
+    MissingToolError where namespaces cannot be made.
     """
-    again = (sys.executable, "-m", "deploy.nemesis", INSIDE, *arguments)
+    tried = subprocess.run([*ENTER, *THEN, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        said = (tried.stderr.strip() or "no message").splitlines()[-1]
+        raise MissingToolError(f"a network of its own cannot be made: {said[:200]}")
+    os.environ[OUTSIDE] = _network()
+    again = (sys.executable, "-m", "deploy.nemesis", *arguments)
     os.execvp(ENTER[0], [*ENTER, *THEN, *again])
+
+
+def is_alone() -> bool:
+    """Whether this process is in namespaces that `enter` made."""
+    return os.environ.get(OUTSIDE, _network()) != _network()
+
+
+def _network() -> str:
+    """The name of this process's network namespace."""
+    return os.readlink("/proc/self/ns/net")
 
 
 def in_group(group: int) -> Words:
@@ -38,8 +56,11 @@ def in_group(group: int) -> Words:
 def make_hosts(stack: Stack) -> None:
     """Give each node and agent a group and a clock, and mark their connections.
 
-    Raises MissingToolError where iptables does not work.
+    Raises MismatchError outside a network namespace of the run's own, MissingToolError where
+    iptables does not work.
     """
+    if not is_alone():
+        raise MismatchError("faults are injected in a network of their own: use make nemesis")
     for node in stack.nodes:
         number = node.place.number
         clock = clock_of(stack, number)

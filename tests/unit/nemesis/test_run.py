@@ -14,7 +14,7 @@ from prometheus_client.samples import Sample
 from deploy.embedded import interrupts
 from deploy.embedded.errors import StartError
 from deploy.nemesis import __main__ as command_line
-from deploy.nemesis import agreement
+from deploy.nemesis import agreement, hosts
 from deploy.nemesis.agreement import COUNTERS_BOUND_S, ROWS_BOUND_S, await_agreement, is_received
 from deploy.nemesis.injector import Injector
 from deploy.nemesis.record import RunRecord, first_line
@@ -135,7 +135,7 @@ def test_operations_are_counted_by_their_truth(tmp_path: Path) -> None:
 
 def test_a_record_is_kept_and_the_page_made(tmp_path: Path) -> None:
     records, page = tmp_path / "nemesis", tmp_path / "nemesis.md"
-    command_line.keep(RUN, records, page)
+    command_line.keep(RUN, records)
     [file] = records.iterdir()
     assert file.name == "2026-11-28T010203-5.0-seed-3.json"
     assert json.loads(file.read_text())["operations"] == 60
@@ -159,10 +159,11 @@ def test_how_a_run_ends(
         return played, Judgement()
 
     monkeypatch.setattr(command_line, "play", play)
+    monkeypatch.setenv(hosts.OUTSIDE, "net:[another]")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(command_line, "keep", lambda _: None)
+    monkeypatch.setattr(command_line, "keep", lambda *_: None)
     monkeypatch.setattr(interrupts, "raise_once", lambda: None)
-    assert command_line.main(["--inside", "--seed", "3"]) == code
+    assert command_line.main(["--seed", "3"]) == code
     out, err = capsys.readouterr()
     if code == 2:
         assert err.splitlines()[-2:][0] == "nemesis: the run could not be made: Java 17 is needed"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded import jars
-from deploy.embedded.errors import FetchError, MissingToolError
+from deploy.embedded.errors import FetchError, MismatchError, MissingToolError
 from deploy.nemesis import __main__ as command_line
 from deploy.nemesis import hosts, tools
 
@@ -70,7 +70,11 @@ def test_iptables_that_fails_is_one_line(tmp_path: Path) -> None:
         tools.iptables("-N", "X", folder=tmp_path)
 
 
-def test_a_run_goes_on_in_namespaces_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_goes_on_in_namespaces_of_its_own(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(programs, "unshare", "exit 0")
+    monkeypatch.setenv(hosts.OUTSIDE, os.readlink("/proc/self/ns/net"))
     ran: list[list[str]] = []
     monkeypatch.setattr(tools, "fetch", lambda: None)
     monkeypatch.setattr(jars, "fetch", lambda: None)
@@ -78,7 +82,28 @@ def test_a_run_goes_on_in_namespaces_of_its_own(monkeypatch: pytest.MonkeyPatch)
     command_line.main(["--seed", "3"])
     [words] = ran
     assert words[:3] == ["unshare", "--net", "--mount"]
-    assert words[-5:] == ["-m", "deploy.nemesis", hosts.INSIDE, "--seed", "3"]
+    assert words[-4:] == ["-m", "deploy.nemesis", "--seed", "3"]
+    assert os.environ[hosts.OUTSIDE] == os.readlink("/proc/self/ns/net")
+
+
+def test_outside_a_network_of_its_own_nothing_is_injected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tools, "iptables", lambda *words: rules.append(words))
+    monkeypatch.setenv(hosts.OUTSIDE, os.readlink("/proc/self/ns/net"))
+    with pytest.raises(MismatchError, match="use make nemesis"):
+        hosts.make_hosts(None)  # type: ignore[arg-type]
+    assert rules == []
+
+
+def test_where_namespaces_cannot_be_made_there_is_no_run(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(programs, "unshare", "echo unshare: not permitted >&2; exit 1")
+    monkeypatch.setattr(os, "execvp", lambda *_: pytest.fail("it went on"))
+    with pytest.raises(MissingToolError, match="cannot be made: unshare: not permitted"):
+        hosts.enter([])
 
 
 def test_without_root_there_is_no_run(
