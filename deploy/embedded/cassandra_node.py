@@ -24,8 +24,11 @@ ALONE = ("-Xms512m", "-Xmx768m", "-Dcassandra.ring_delay_ms=1")
 """Java's options of the only node: how large its heap is, how long (ms) it listens to the others
 before it takes tokens or leaves."""
 ONE_OF_SEVERAL = ("-Xms256m", "-Xmx448m", "-Dcassandra.ring_delay_ms=5000")
-JOINING = "-Dcassandra.auto_bootstrap=true"
-"""A node that comes later takes data over; nodes that begin together have none."""
+JOINING = ("-Dcassandra.auto_bootstrap=true", "-Dcassandra.ring_delay_ms=30000")
+"""A node that comes later takes data over; nodes that begin together have none.
+
+It listens as long as by default: on a busy machine the seed is not heard of within five seconds,
+and the node ends."""
 SNITCH = "GossipingPropertyFileSnitch"
 TEMPLATES = DEPLOY / "cassandra"
 SETTING = re.compile(r"^([a-z_]+):", re.MULTILINE)

@@ -61,7 +61,7 @@ class StackNode:
 
     def join(self) -> None:
         """Start it for the first time, beside nodes that have data. Raises as `start`."""
-        self.start(JOINING)
+        self.start(*JOINING)
 
     def replace(self) -> None:
         """Kill both, empty their disks, and let the node take its data over from the others.
@@ -73,7 +73,7 @@ class StackNode:
         self.kill()
         self.cassandra.erase()
         self.agent.erase()
-        self.start(JOINING, f"-Dcassandra.replace_address_first_boot={self.place.host}")
+        self.start(*JOINING, f"-Dcassandra.replace_address_first_boot={self.place.host}")
 
     def leave(self) -> None:
         """Give its data to the others, then stop both. Raises EmbeddedError."""
