@@ -16,7 +16,7 @@ from tests.stack.streams import until
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="loads")]
 
 MAILBOXES, USERS = 10_000, 1_000
-MISSING, REVOKED = 100, 50
+MISSING, REVOKED = 100, 200
 AT_ONCE = 500
 """Mailboxes whose list and rows are written within the delay."""
 USER, LETTERS = "everybody's assistant", "lr"
