@@ -115,7 +115,7 @@ test-long-fire: ## counters beside mail at full speed; a table that refuses
 test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one; wrong arguments
 test-long-sweeps: ## sweeps over 200,000 messages, wide partitions, odd tables and a past; replays of live data
 test-long-copies: ## three nodes with a copy of each row on each: nodes killed, back, replaced
-test-long-nemesis: ## a fault-injection run of ten minutes on three nodes; cuts of connections
+test-long-nemesis: ## a fault-injection run of ten minutes on three nodes; cuts of connections, clocks, full disks
 
 test-long-older-cassandra: setup ## repairs, index tables, rights, attachments, counters, canaries, poison, sweep and replay on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)

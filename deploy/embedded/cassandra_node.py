@@ -86,8 +86,8 @@ class CassandraNode:
 
     def erase(self) -> None:
         """Empty its disks. It must not run."""
-        shutil.rmtree(self._layout.cassandra)
-        self._layout.make()
+        for each in self._layout.cassandra.iterdir():  # the folder may be a disk of its own
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
 
     def nodetool(self, *arguments: str) -> str:
         """What nodetool says about this node. Raises EmbeddedError where it fails."""

@@ -1,12 +1,13 @@
 """What can be injected into a stack and its stream.
 
-Connections are cut by `network`, and `clocks` shifts clocks.
+Connections are cut by `network`, `clocks` shifts clocks, and `disks` fills disks.
 """
 
 from collections.abc import Mapping
 
 from deploy.embedded import Stack
 from deploy.nemesis.clocks import shifts
+from deploy.nemesis.disks import full_disks
 from deploy.nemesis.injector import Injector, nothing
 from deploy.nemesis.links import CLUSTER
 from deploy.nemesis.network import cuts
@@ -21,6 +22,7 @@ def injectors(stack: Stack, stream: StreamProcess) -> Mapping[FaultChoice, Injec
         **_of_the_others(stack, stream),
         **dict(cuts(stack.spec)),
         **dict(shifts(stack)),
+        **dict(full_disks(stack)),
     }
 
 

@@ -30,6 +30,8 @@ libfaketime.
   dropped one way, or 30 % of their packets are lost.
 - The clock of a node and its agent is 2 s ahead or behind, or those of all nodes are: to the stream
   that is as if its own clock was wrong. It is done only if the checker allows for such clocks.
+- The disk of the last node (data, commit log, cdc_raw, hints) or Kafka's log folder has no free
+  block. Both are in memory; their processes are killed and started when there is space again.
 
 A checker that knows nothing of the product judges all tables by the history of the users' writes
 and their outcomes. All must agree within 4 (D + W) + 60 s after everything runs, every canary is
@@ -40,8 +42,9 @@ write counts as a changed row. Rows that the product reports and leaves to a per
 apart: what one delete took of a message with several UIDs, and, if a node's disks were replaced,
 rows whose deletes' events were lost with them.
 
-Not injected yet: full disks, an upgrade. There is one broker, so no leader
-moves. Packet delay, broken disks and several machines cannot be injected where these runs are made.
+Not injected yet: an upgrade. There is one broker, so no leader moves. Packet delay, broken disks
+and several machines cannot be injected where these runs are made. A node's cdc_raw is never full
+alone: Cassandra links its files to those of the commit log, which needs one file system.
 
 `mailboxRecents` has gc_grace_seconds of ten days in these runs. With James's 0 a node that was
 down brings rows back that its users deleted meanwhile, and nobody has written them

@@ -23,6 +23,7 @@ from deploy.mailserver.james import create_schema
 from deploy.mailserver.rights import RIGHTS_PROJECTIONS
 from deploy.mailserver.workload import Workload, run
 from deploy.nemesis.agreement import await_agreement
+from deploy.nemesis.disks import small_disks
 from deploy.nemesis.history import UserHistory, UserOutcome, UserWrite, read_history
 from deploy.nemesis.hosts import make_hosts
 from deploy.nemesis.injector import Injector
@@ -89,16 +90,8 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
     Raises EmbeddedError where servers do not start or come back, the driver's error where the
     tables cannot be read.
     """
-    wanted = Wanted(
-        tables=wake_tables.TABLES,
-        schema=wake_tables.SCHEMA,
-        release=plan.release,
-        data_centres=(COPIES,),
-    )
     at = datetime.now(UTC)
-    prepared = Stack(folder / "stack", wanted)
-    make_hosts(prepared)
-    with prepared as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
+    with of_hosts(plan, folder / "stack") as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
         log.info("three nodes and their agents run: making James's tables")
         with stack.unsupervised():
             create_schema(judge, stack.keyspace, COPIES)
@@ -128,6 +121,21 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         left=len(agreed.judgement.left),
     )
     return record, agreed.judgement
+
+
+@contextmanager
+def of_hosts(plan: RunPlan, folder: Path) -> Iterator[Stack]:
+    """A stack that is up, whose processes have what hosts have. Raises EmbeddedError."""
+    wanted = Wanted(
+        tables=wake_tables.TABLES,
+        schema=wake_tables.SCHEMA,
+        release=plan.release,
+        data_centres=(COPIES,),
+    )
+    stack = Stack(folder, wanted)
+    make_hosts(stack)
+    with small_disks(stack), stack:
+        yield stack
 
 
 @contextmanager

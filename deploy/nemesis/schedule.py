@@ -11,7 +11,7 @@ PAIRS = 0.5
 
 
 class InjectedFault(StrEnum):
-    """What is done to a process, to a node with its agent, to connections, or to a clock."""
+    """What is done to a process, to a node with its agent, to connections, a clock or a disk."""
 
     KILL_NODE = "node killed"
     PAUSE_NODE = "node paused"
@@ -30,6 +30,8 @@ class InjectedFault(StrEnum):
     LOSSY = "30 % of packets lost"
     NODE_CLOCK = "clock of a node wrong by 2 s"
     STREAM_CLOCK = "clock of the stream's host wrong by 2 s"
+    NODE_DISK = "disk of a node full"
+    BROKER_DISK = "disk of the broker full"
 
 
 @dataclass(frozen=True, slots=True)

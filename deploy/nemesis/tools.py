@@ -24,7 +24,7 @@ PACKAGES = (
     "libfaketime",
 )
 FOLDER = JARS / "debian"
-NEEDED = ("apt-get", "dpkg-deb", "unshare", "ip", "setpriv", "mount")
+NEEDED = ("apt-get", "dpkg-deb", "unshare", "ip", "setpriv", "mount", "umount")
 
 
 def fetch(folder: Path = FOLDER) -> None:
