@@ -67,8 +67,8 @@ def main(arguments: list[str]) -> int:
 def enter_namespaces(arguments: list[str]) -> int:
     """Fetch what needs the network, and go on where only this run is. Returns if that fails."""
     try:
-        jars.fetch()
         tools.fetch()
+        jars.fetch()
         hosts.enter(arguments)
     except (EmbeddedError, OSError) as error:
         print(f"nemesis: the run could not be made: {error}", file=sys.stderr)
