@@ -13,6 +13,7 @@ from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.nemesis.checker import check
+from deploy.nemesis.clocks import CLOCK_FAULTS, OFF_S
 from deploy.nemesis.final import read_final
 from deploy.nemesis.history import UserWrite
 from deploy.nemesis.schedule import InjectedFault
@@ -30,7 +31,7 @@ COUNTERS_BOUND_S = ROWS_BOUND_S + 2 * QUOTA_LAG_S + LOOKS * (QUOTA_LAG_S / 6 + D
 Then so many observations prove it wrong, a sixth of the lag and a delay apart.
 """
 SKEW_US = 100_000
-"""All clocks are one; a ballot may be a little ahead."""
+"""All clocks are one, unless one was shifted; a ballot may be a little ahead."""
 LOOK_EVERY_S = 10.0
 LONGEST_RECOVERY_S = 1200.0
 USUAL_DELAY_S = 15.0
@@ -67,7 +68,7 @@ def await_agreement(
         if not received and now - healed < LONGEST_RECOVERY_S:
             began = now
         reported = stream.left_to_a_person() if injected.get(InjectedFault.REPLACE_NODE) else ()
-        judgement = judged(session, stack.keyspace, history, reported)
+        judgement = judged(session, stack.keyspace, history, skew_us(injected), reported)
         if judgement is not None:
             late_s = now - began
             log.info(
@@ -89,6 +90,12 @@ def is_received(samples: Sequence[Sample], nodes: int, at: float) -> bool:
     return prompt and not due and any(each.value > at for each in frontier)
 
 
+def skew_us(injected: Mapping[InjectedFault, int]) -> int:
+    """How far (µs) a server's clock may have been from ours, by what was injected."""
+    shifted = any(injected.get(each) for each in CLOCK_FAULTS)
+    return SKEW_US + shifted * OFF_S * 1_000_000
+
+
 def bound_s(judgement: Judgement) -> float:
     """How long what is wrong may take to be right: counters have a bound of their own."""
     counters = {each.table for each in COUNTER_TABLES.values()}
@@ -100,11 +107,12 @@ def judged(
     session: Session,
     keyspace: str,
     history: Sequence[UserWrite],
+    skew: int,
     reported: Collection[RowId],
 ) -> Judgement | None:
     """What the checker says now; None if the tables could not be read at the level ALL."""
     try:
-        return check(history, read_final(session, keyspace), SKEW_US, reported)
+        return check(history, read_final(session, keyspace), skew, reported)
     except SERVER_TROUBLE as error:
         log.warning("the tables could not be read: %r", error)
         return None

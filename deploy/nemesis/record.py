@@ -29,7 +29,7 @@ libfaketime.
   one node, with all nodes or with the broker are cut: reset and refused, dropped both ways,
   dropped one way, or 30 % of their packets are lost.
 - The clock of a node and its agent is 2 s ahead or behind, or those of all nodes are: to the stream
-  that is as if its own clock was wrong. It is done only if the checker allows for such clocks.
+  that is as if its own clock was wrong. The checker allows for 2 s more in such a run.
 - The disk of the last node (data, commit log, cdc_raw, hints) or Kafka's log folder has no free
   block. Both are in memory; their processes are killed and started when there is space again.
 

@@ -30,8 +30,8 @@ from deploy.nemesis.injector import Injector
 from deploy.nemesis.injectors import injectors
 from deploy.nemesis.record import RunRecord, violations_by_name
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault, fault_schedule
-from deploy.nemesis.separate_stream import SeparateStream
 from deploy.nemesis.session import RecordedSession
+from deploy.nemesis.stream import StreamProcess
 from deploy.nemesis.verdict import Judgement
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
             create_schema(judge, stack.keyspace, COPIES)
             judge.execute(KEEP_DELETES.format(stack.keyspace))
         stack.capture_tables()
-        with SeparateStream(stack.config, folder) as stream:
+        with StreamProcess(stack.config, folder) as stream:
             stream.await_watching()
             possible = injectors(stack, stream)
             with users_at_work(stack, plan.workload(), folder / "history.jsonl"):

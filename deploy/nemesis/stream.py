@@ -26,6 +26,8 @@ from deploy.embedded.wait import HANG_S, until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
+from deploy.nemesis.hosts import in_group
+from deploy.nemesis.links import STREAM_GROUP
 from deploy.stream_process import launched, metrics_port
 
 DELAY_S, WINDOW_S = 10, 2
@@ -105,9 +107,9 @@ class StreamProcess:
         self.kill()
 
     def start(self) -> None:
-        """Start it, without waiting; its log goes on."""
+        """Start it in its own group, without waiting; its log goes on."""
         self._log_begins = self.log.stat().st_size if self.log.exists() else 0
-        self._process = launched(self.config, self.log)
+        self._process = launched(self.config, self.log, in_group(STREAM_GROUP))
 
     def crash(self) -> None:
         """Kill it as the end of its machine does. Raises StartError if it has ended by itself."""

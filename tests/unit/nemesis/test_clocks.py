@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from deploy.embedded.spec import Layout
-from deploy.nemesis import clocks, tools
-from deploy.nemesis.clocks import LEAST_SKEW_US, by_clock, clock_of, shifts
+from deploy.nemesis import tools
+from deploy.nemesis.agreement import skew_us
+from deploy.nemesis.clocks import by_clock, clock_of, shifts
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 
 
@@ -23,10 +24,7 @@ def shown(stack: Any) -> list[str]:
     return [clock_of(stack, number).read_text() for number in (1, 2, 3)]
 
 
-def test_a_nodes_clock_is_shifted_alone_and_the_streams_by_all_others(
-    stack: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clocks, "SKEW_US", LEAST_SKEW_US)
+def test_a_nodes_clock_is_shifted_alone_and_the_streams_by_all_others(stack: Any) -> None:
     found = dict(shifts(stack))
     stream = found[FaultChoice(InjectedFault.STREAM_CLOCK, "the stream, 2 s ahead", "cluster")]
     node = found[FaultChoice(InjectedFault.NODE_CLOCK, "127.0.0.2, 2 s ahead", "cluster")]
@@ -41,11 +39,10 @@ def test_a_nodes_clock_is_shifted_alone_and_the_streams_by_all_others(
     assert len(found) == 8
 
 
-def test_no_clock_is_shifted_further_than_the_checker_allows(
-    stack: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clocks, "SKEW_US", LEAST_SKEW_US - 1)
-    assert list(shifts(stack)) == []
+def test_the_checker_allows_for_the_clocks_that_were_shifted() -> None:
+    for each in (InjectedFault.NODE_CLOCK, InjectedFault.STREAM_CLOCK):
+        assert skew_us({each: 1}) == skew_us({}) + 2_000_000
+    assert skew_us({InjectedFault.KILL_NODE: 1, InjectedFault.NODE_CLOCK: 0}) == skew_us({})
 
 
 def test_what_reads_a_clock_keeps_its_timed_waits(

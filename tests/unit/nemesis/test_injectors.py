@@ -15,7 +15,7 @@ from deploy.embedded.errors import StartError
 from deploy.embedded.process import processes_of_session
 from deploy.embedded.spec import Layout, Wanted, decide
 from deploy.embedded.wait import until
-from deploy.nemesis import clocks, tools
+from deploy.nemesis import tools
 from deploy.nemesis.injectors import injectors
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 from deploy.nemesis.stream import StreamProcess
@@ -48,7 +48,6 @@ def told() -> list[str]:
 
 @pytest.fixture
 def possible(told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(clocks, "SKEW_US", clocks.LEAST_SKEW_US)
     nodes = []
     for number in (1, 2, 3):
         node = Told(f"node {number}", told)
