@@ -11,6 +11,8 @@ from reconcilers.words.model import Micros
 
 MAILBOX, PATHS = "mailbox", "mailboxpathv3"
 """The two tables, as Cassandra names them."""
+UIDS = "messagecounter"
+"""The table in which a mailbox has a row once it has given a message a UID."""
 ID_BYTES = 16
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cassandra.cluster import Session
 
-from reconcilers.mailboxes.rows import MailboxPath, MailboxRow, PathRow, Sides
+from reconcilers.mailboxes.rows import UIDS, MailboxPath, MailboxRow, PathRow, Sides
 from streaming.settings import CassandraSettings
 from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.session import levels_of
@@ -25,7 +25,7 @@ OF_PATHS = (
 )
 OF_MESSAGES = (
     "SELECT mailboxid FROM {}.messageidtable WHERE mailboxid = ? LIMIT 1",
-    "SELECT mailboxid FROM {}.messagecounter WHERE mailboxid = ?",
+    f"SELECT mailboxid FROM {{}}.{UIDS} WHERE mailboxid = ?",
 )
 AT_ID = " WHERE id = ?"
 AT_PATH = " WHERE namespace = ? AND user = ? AND mailboxname = ?"

@@ -39,7 +39,7 @@ EVERYTHING: dict[str, Any] = {
     "repair": {"projections": [each.name for each in MESSAGE_PROJECTIONS]},
     "rights": {"truth": "eventstore"},
     "attachments": {"tables": ["attachmentv2", "attachmentmessageid"]},
-    "mailboxes": {"watch": True},
+    "mailboxes": {"watch": True, "right": "path"},
     "tally": {"projections": ["mailbox_counters", "current_quota"]},
 }
 """Sections that switch all on."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.declared.family import Schema
-from reconcilers.mailboxes.rows import MAILBOX, PATHS
+from reconcilers.mailboxes.rows import MAILBOX, PATHS, UIDS
 from reconcilers.words.model import NEVER_WRITTEN
 from streaming.commands.doctor.checks import permissions as rights
 from streaming.commands.doctor.checks.check import Level
@@ -65,7 +65,7 @@ def test_only_the_role_of_the_fix_writes_mailbox_objects() -> None:
     found = re.findall(r"^GRANT (\w+) ON TABLE apache_james\.(\w+) TO (\w+);$", text, re.MULTILINE)
     of_fix = {(right, table) for right, table, role in found if role == "reconciler_mailboxes"}
     objects = {(right, table) for right in ("SELECT", "MODIFY") for table in (MAILBOX, PATHS)}
-    assert of_fix == objects | {("SELECT", "messageidtable")}
+    assert of_fix == objects | {("SELECT", "messageidtable"), ("SELECT", UIDS)}
     of_objects = [(role, right) for right, table, role in found if table in (MAILBOX, PATHS)]
     assert {role for role, right in of_objects if right == "MODIFY"} == {"reconciler_mailboxes"}
 

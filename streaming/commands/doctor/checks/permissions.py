@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reconcilers.declared.family import Family, Projection, Schema, tallies_in
 from reconcilers.declared.tally import Tally
 from reconcilers.declared.truth import contents_in
+from reconcilers.mailboxes.rows import UIDS
 from reconcilers.words.errors import Refused
 from reconcilers.words.model import NEVER_WRITTEN
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
@@ -67,6 +68,8 @@ def needed(settings: Settings, families: Iterable[Family], schema: Schema) -> fr
     rights |= {Right("SELECT", james, each.table) for each in tallies}  # of two, which is written?
     if settings.rights.truth != "off":
         rights.add(Right("SELECT", james, VERSIONS))
+    if settings.mailboxes.right != "none":
+        rights.add(Right("SELECT", james, UIDS))
     absent = {each for each in rights if each.keyspace == james and each.table not in schema}
     return frozenset(rights - absent)
 
