@@ -26,7 +26,7 @@ from deploy.embedded.spec import DEFAULT_RELEASE, CassandraRelease
 from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.nemesis import hosts, tools
 from deploy.nemesis.record import RunRecord, first_line, page, record_as_json, record_from_json
-from deploy.nemesis.run import RunPlan, play
+from deploy.nemesis.run import USUAL_MINUTES, RunPlan, play
 from deploy.nemesis.verdict import Judgement
 
 FINE, WRONG, NOT_MADE, INTERRUPTED = 0, 1, 2, 130
@@ -99,7 +99,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=1, help="of operations and faults (default 1)")
     parser.add_argument(
-        "--minutes", type=float, default=20.0, help="how long users work (default 20)"
+        "--minutes",
+        type=float,
+        default=USUAL_MINUTES,
+        help=f"how long users work (default {USUAL_MINUTES:g})",
     )
     parser.add_argument("--release", choices=get_args(CassandraRelease), default=DEFAULT_RELEASE)
     parser.add_argument(

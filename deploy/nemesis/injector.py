@@ -11,7 +11,7 @@ class Injector:
     Both raise EmbeddedError if they fail.
     """
 
-    inject: Callable[[], None]
+    inject: Callable[[], object]
     heal: Callable[[], None]
 
 

@@ -3,9 +3,12 @@
 Connections are cut by `network`, `clocks` shifts clocks, and `disks` fills disks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from deploy.embedded import Stack
+from deploy.embedded.cassandra_node import CassandraNode
+from deploy.embedded.node import StackNode
 from deploy.nemesis.clocks import shifts
 from deploy.nemesis.disks import full_disks
 from deploy.nemesis.injector import Injector, nothing
@@ -19,6 +22,7 @@ def injectors(stack: Stack, stream: StreamProcess) -> Mapping[FaultChoice, Injec
     """Every fault that can be injected here."""
     return {
         **_of_the_cluster(stack),
+        **dict(_of_copies(stack)),
         **_of_the_others(stack, stream),
         **dict(cuts(stack.spec)),
         **dict(shifts(stack)),
@@ -45,6 +49,28 @@ def _of_the_cluster(stack: Stack) -> dict[FaultChoice, Injector]:
             lost = FaultChoice(InjectedFault.REPLACE_NODE, host, CLUSTER)
             found[lost] = Injector(node.kill, node.replace)
     return found
+
+
+def _of_copies(stack: Stack) -> Iterator[tuple[FaultChoice, Injector]]:
+    """A node that misses writes for good, and the command that gives it what it lacks."""
+    for node in stack.nodes:
+        host, nodetool = node.place.host, node.cassandra.nodetool
+        others = [each.cassandra for each in stack.nodes if each is not node]
+
+        def kill(node: StackNode = node, others: list[CassandraNode] = others) -> None:
+            for each in others:
+                each.nodetool("disablehandoff")
+            node.kill()
+
+        def start(node: StackNode = node, others: list[CassandraNode] = others) -> None:
+            node.start()
+            for each in others:
+                each.nodetool("enablehandoff")
+
+        missed = FaultChoice(InjectedFault.KILL_WITHOUT_HINTS, host, CLUSTER)
+        yield missed, Injector(kill, start)
+        repaired = FaultChoice(InjectedFault.REPAIR, host, CLUSTER)
+        yield repaired, Injector(partial(nodetool, "repair", "--full", stack.keyspace), nothing)
 
 
 def _of_the_others(stack: Stack, stream: StreamProcess) -> dict[FaultChoice, Injector]:

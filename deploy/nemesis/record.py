@@ -24,7 +24,8 @@ never two of the nodes and agents. The whole run has a network of its own (`unsh
 nothing else on the machine is touched. It needs root, and Debian's packages of iptables and
 libfaketime.
 
-- Processes are killed (SIGKILL) or paused (SIGSTOP), and a node is replaced with empty disks.
+- Processes are killed (SIGKILL) or paused (SIGSTOP). A node is killed while the others keep no
+  hints for it, or replaced with empty disks. `nodetool repair` runs at a node.
 - Connections of a node with the other nodes, of an agent with the broker, and of the stream with
   one node, with all nodes or with the broker are cut: reset and refused, dropped both ways,
   dropped one way, or 30 % of their packets are lost.
@@ -35,12 +36,11 @@ libfaketime.
 
 A checker that knows nothing of the product judges all tables by the history of the users' writes
 and their outcomes. All must agree within 4 (D + W) + 60 s after everything runs, every canary is
-received, and no sweep is due. Counters have about six minutes more, most
-of it for quotas, which are judged late. An operation is an acknowledged
-write to a message's place, a list of rights or a mailbox, so a move is two; each acknowledged
-write counts as a changed row. Rows that the product reports and leaves to a person are counted
-apart: what one delete took of a message with several UIDs, and, if a node's disks were replaced,
-rows whose deletes' events were lost with them.
+received, and no sweep is due. Counters have about six minutes more, because quotas are judged late.
+An operation is an acknowledged write to a message's place, a list of rights or a mailbox, so a move
+is two; each acknowledged write counts as a changed row. Rows that the product reports and leaves to
+a person are counted apart: what one delete took of a message with several UIDs, and, if a node's
+disks were replaced, rows whose deletes' events were lost with them.
 
 Not injected yet: an upgrade. There is one broker, so no leader moves. Packet delay, broken disks
 and several machines cannot be injected where these runs are made. A node's cdc_raw is never full

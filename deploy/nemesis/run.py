@@ -37,6 +37,8 @@ from deploy.nemesis.verdict import Judgement
 log = logging.getLogger(__name__)
 
 COPIES = 3
+USUAL_MINUTES = 24.0
+"""Long enough for every kind of fault."""
 REST_S = 20.0
 """After a round of faults, and before the first."""
 WORKERS = 6

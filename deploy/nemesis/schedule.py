@@ -15,6 +15,8 @@ class InjectedFault(StrEnum):
 
     KILL_NODE = "node killed"
     PAUSE_NODE = "node paused"
+    KILL_WITHOUT_HINTS = "node killed, and no hints kept for it"
+    REPAIR = "nodetool repair of a node"
     REPLACE_NODE = "node replaced with empty disks"
     KILL_AGENT = "agent killed"
     PAUSE_AGENT = "agent paused"

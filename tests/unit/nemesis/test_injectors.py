@@ -38,7 +38,7 @@ class Told:
         self._name, self._told = name, told
 
     def __getattr__(self, what: str) -> Any:
-        return lambda: self._told.append(f"{self._name} {what}")
+        return lambda *words: self._told.append(" ".join([self._name, what, *words]))
 
 
 @pytest.fixture
@@ -51,11 +51,13 @@ def possible(told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     nodes = []
     for number in (1, 2, 3):
         node = Told(f"node {number}", told)
+        node.__dict__["cassandra"] = Told(f"cassandra {number}", told)
         node.__dict__["agent"] = Told(f"agent {number}", told)
         node.__dict__["place"] = SimpleNamespace(host=f"127.0.0.{number}", number=number)
         nodes.append(node)
     stack = Told("stack", told)
     stack.__dict__["nodes"] = nodes
+    stack.__dict__["keyspace"] = "mail"
     stack.__dict__["layout"] = Layout(tmp_path)
     stack.__dict__["spec"] = decide(Layout(tmp_path), Wanted(tables=("t",), data_centres=(3,)))
     return injectors(stack, Told("stream", told))  # type: ignore[arg-type]
@@ -67,6 +69,19 @@ def possible(told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (InjectedFault.KILL_NODE, "127.0.0.1", ["node 1 kill", "node 1 start"]),
         (InjectedFault.PAUSE_NODE, "127.0.0.2", ["node 2 pause", "node 2 resume"]),
         (InjectedFault.REPLACE_NODE, "127.0.0.3", ["node 3 kill", "node 3 replace"]),
+        (
+            InjectedFault.KILL_WITHOUT_HINTS,
+            "127.0.0.2",
+            [
+                "cassandra 1 nodetool disablehandoff",
+                "cassandra 3 nodetool disablehandoff",
+                "node 2 kill",
+                "node 2 start",
+                "cassandra 1 nodetool enablehandoff",
+                "cassandra 3 nodetool enablehandoff",
+            ],
+        ),
+        (InjectedFault.REPAIR, "127.0.0.3", ["cassandra 3 nodetool repair --full mail"]),
         (InjectedFault.KILL_AGENT, "127.0.0.1", ["agent 1 kill", "agent 1 let_go"]),
         (InjectedFault.PAUSE_AGENT, "127.0.0.1", ["agent 1 pause", "agent 1 resume"]),
         (InjectedFault.KILL_BROKER, "broker", ["stack kill_kafka", "stack start_kafka"]),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deploy.nemesis.run import REST_S, USUAL_MINUTES
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, fault_schedule
 
 CHOICES = st.lists(
@@ -60,9 +61,9 @@ def test_no_kind_comes_again_before_all_others_came(seed: int, choices: list[Fau
 
 
 @given(SEEDS)
-def test_twenty_minutes_have_each_kind(seed: int) -> None:
+def test_a_run_of_the_usual_length_has_each_kind(seed: int) -> None:
     choices = [FaultChoice(kind, f"target{n}", f"{n}") for n, kind in enumerate(InjectedFault)]
-    faults = fault_schedule(seed, 1200, 20, choices)
+    faults = fault_schedule(seed, USUAL_MINUTES * 60, REST_S, choices)
     assert {each.kind for each in faults} == set(InjectedFault)
 
 
