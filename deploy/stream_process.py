@@ -31,6 +31,25 @@ def launched(config: Path, log: Path, prefix: Sequence[str] = ()) -> subprocess.
         )
 
 
+def answered(
+    config: Path, words: Sequence[str], timeout_s: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Another command of `reconcile` at its end, with what it said.
+
+    Raises subprocess.TimeoutExpired.
+    """
+    return subprocess.run(
+        [*RECONCILE, *words, "--config", str(config)],
+        cwd=ROOT,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
 def environment() -> dict[str, str]:
     """That of this process without the settings of an installation, and with a quick Spark."""
     ours = {name: each for name, each in os.environ.items() if not name.startswith(OWN_ENVIRONMENT)}

@@ -11,14 +11,14 @@ from typing import Any
 
 from deploy.demo.pace import Pace
 from deploy.demo.sight import Sight, look
-from deploy.embedded.jars import JARS, ROOT
+from deploy.embedded.jars import JARS
 from deploy.embedded.process import processes_of_session
 from deploy.embedded.settings_file import Sections, as_toml
 from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
-from deploy.stream_process import RECONCILE, environment, launched, metrics_port
+from deploy.stream_process import answered, launched, metrics_port
 from reconcilers.words.exit_codes import ExitCode
 
 RECHECK_DELAYS = 3
@@ -124,16 +124,7 @@ class Stream:
 
         Raises StreamDiedError where it does not end with this exit code.
         """
-        done = subprocess.run(
-            [*RECONCILE, *words, "--config", str(self.config)],
-            cwd=ROOT,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-        )
+        done = answered(self.config, words, COMMAND_S)
         if done.returncode != ends_with:
             told = (done.stderr or done.stdout).strip().splitlines()[-1:]
             raise StreamDiedError(

@@ -3,11 +3,10 @@
 Connections are cut by `network`, `clocks` shifts clocks, and `disks` fills disks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from deploy.embedded import Stack
-from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.node import StackNode
 from deploy.nemesis.clocks import shifts
 from deploy.nemesis.disks import full_disks
@@ -55,22 +54,28 @@ def _of_copies(stack: Stack) -> Iterator[tuple[FaultChoice, Injector]]:
     """A node that misses writes for good, and the command that gives it what it lacks."""
     for node in stack.nodes:
         host, nodetool = node.place.host, node.cassandra.nodetool
-        others = [each.cassandra for each in stack.nodes if each is not node]
-
-        def kill(node: StackNode = node, others: list[CassandraNode] = others) -> None:
-            for each in others:
-                each.nodetool("disablehandoff")
-            node.kill()
-
-        def start(node: StackNode = node, others: list[CassandraNode] = others) -> None:
-            node.start()
-            for each in others:
-                each.nodetool("enablehandoff")
-
+        others = [each for each in stack.nodes if each is not node]
         missed = FaultChoice(InjectedFault.KILL_WITHOUT_HINTS, host, CLUSTER)
-        yield missed, Injector(kill, start)
+        yield (
+            missed,
+            Injector(
+                partial(_kill_without_hints, node, others), partial(_start_with_hints, node, others)
+            ),
+        )
         repaired = FaultChoice(InjectedFault.REPAIR, host, CLUSTER)
         yield repaired, Injector(partial(nodetool, "repair", "--full", stack.keyspace), nothing)
+
+
+def _kill_without_hints(node: StackNode, others: Sequence[StackNode]) -> None:
+    for each in others:
+        each.cassandra.nodetool("disablehandoff")
+    node.kill()
+
+
+def _start_with_hints(node: StackNode, others: Sequence[StackNode]) -> None:
+    node.start()
+    for each in others:
+        each.cassandra.nodetool("enablehandoff")
 
 
 def _of_the_others(stack: Stack, stream: StreamProcess) -> dict[FaultChoice, Injector]:

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tomllib
 import urllib.error
 import urllib.request
@@ -28,7 +27,7 @@ from deploy.mailserver.history import MESSAGES
 from deploy.mailserver.indexes import INDEX_PROJECTIONS
 from deploy.nemesis.hosts import in_group
 from deploy.nemesis.links import STREAM_GROUP
-from deploy.stream_process import launched, metrics_port
+from deploy.stream_process import answered, launched, metrics_port
 
 DELAY_S, WINDOW_S = 10, 2
 LOST_AFTER_S = 60
@@ -176,12 +175,14 @@ class StreamProcess:
     def left_to_a_person(self) -> frozenset[tuple[str, int]]:
         """The rows of messages, by mailbox and UID, of which a delete is not known for certain.
 
-        Raises CalledProcessError if the command fails.
+        Raises StartError if the command fails.
         """
         words = ["findings", "--kind", "ambiguous_range_delete", "--format", "jsonl"]
-        command = [sys.executable, "-m", "streaming.app", *words, "--config", str(self.config)]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        found = map(json.loads, told.splitlines())
+        done = answered(self.config, words)
+        if done.returncode != 0:
+            said = (done.stderr.strip() or "no message").splitlines()[-1]
+            raise StartError(f"`reconcile findings` ended with {done.returncode}: {said[:300]}")
+        found = map(json.loads, done.stdout.splitlines())
         return frozenset((each["mailboxid"], each["uid"]) for each in found)
 
     def _watches(self) -> bool:

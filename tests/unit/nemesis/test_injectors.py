@@ -22,6 +22,11 @@ from deploy.nemesis.stream import StreamProcess
 
 STAND_IN = """
 import subprocess, sys, time
+if sys.argv[1] == "findings":
+    if "--kind" not in sys.argv:
+        sys.exit("all kinds")
+    print('{{"mailboxid": "a", "uid": 3}}')
+    sys.exit({fails})
 child = "import time; time.sleep(600)"
 subprocess.Popen([sys.executable, "-c", child, "pyspark.daemon"], process_group=0)
 print("metrics on port", {port}, flush=True)
@@ -142,7 +147,7 @@ def port() -> Iterator[int]:
 @pytest.fixture
 def stream(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[StreamProcess]:
     program = tmp_path / "stand_in.py"
-    program.write_text(STAND_IN.format(port=port))
+    program.write_text(STAND_IN.format(port=port, fails=0))
     monkeypatch.setattr(stream_process, "RECONCILE", (sys.executable, str(program)))
     given = tmp_path / "stack.toml"
     given.write_text('[kafka]\ntopic_prefix = "james"\n[stream]\ncheckpoint_dir = "old"\n')
@@ -194,6 +199,15 @@ def test_a_stream_that_crashed_is_started_again(stream: StreamProcess) -> None:
     stream.start()
     until(lambda: stream.workers() not in ([], [worker]), 60, "another worker")
     until(lambda: bool(stream.samples()), 60, "it tells its metrics")
+
+
+def test_rows_left_to_a_person_are_those_that_the_command_names(
+    stream: StreamProcess, tmp_path: Path
+) -> None:
+    assert stream.left_to_a_person() == {("a", 3)}
+    (tmp_path / "stand_in.py").write_text(STAND_IN.format(port=0, fails="'it is down'"))
+    with pytest.raises(StartError, match="`reconcile findings` ended with 1: it is down"):
+        stream.left_to_a_person()
 
 
 def test_the_settings_are_those_of_the_stack_with_a_short_delay(stream: StreamProcess) -> None:
