@@ -39,6 +39,7 @@ class OpenIndex:
         default_factory=lambda: defaultdict(dict)
     )
     _due: list[OpenFinding] = field(default_factory=list)
+    _excess: list[tuple[Micros, OpenFinding]] = field(default_factory=list)
     _messages: MessagesByGroup = field(default_factory=MessagesByGroup)
     _changed: set[UUID] = field(default_factory=set)
 
@@ -92,10 +93,9 @@ class OpenIndex:
 
     def excess_since(self) -> Micros | None:
         """When (µs) the oldest open row was found that gives access and should be gone, or None."""
-        granting = [each.name for each in self.family.projections if each.grants_access]
-        groups = (group for name in granting for group in self._at[name].values())
-        found = (each for group in groups for each in group.values())
-        return min((each.found_at for each in found if each.kind is Kind.EXTRA_ROW), default=None)
+        while self._excess and not self._stands(self._excess[0][-1]):
+            heapq.heappop(self._excess)
+        return self._excess[0][0] if self._excess else None
 
     def messages(self) -> MessagesByGroup:
         """Messages with an open finding, by mailbox; findings of an index do not count."""
@@ -120,9 +120,13 @@ class OpenIndex:
         found = self._put(found)
         if _has_a_look(found):
             heapq.heappush(self._due, found)
-        if len(self._due) > len(self) * 5 // 4 + SLACK:
+        most = len(self) * 5 // 4 + SLACK
+        if len(self._due) > most:
             self._due = [each for each in self._due if self._stands(each)]
             heapq.heapify(self._due)
+        if len(self._excess) > most:
+            self._excess = [each for each in self._excess if self._stands(each[-1])]
+            heapq.heapify(self._excess)
 
     def _put(self, found: OpenFinding) -> OpenFinding:
         """Store the finding with the slot object and group id that are stored already."""
@@ -138,8 +142,13 @@ class OpenIndex:
         self.counts[_labels(found)] += 1
         if found.kind in SINGLED_OUT:
             self._of_kind[found.kind][found.projection, found.slot] = found
+        if found.kind is Kind.EXTRA_ROW and found.projection in self._granting():
+            heapq.heappush(self._excess, (found.found_at, found))
         self._touched(found)
         return found
+
+    def _granting(self) -> set[str]:
+        return {each.name for each in self.family.projections if each.grants_access}
 
     def _stands(self, found: OpenFinding) -> bool:
         """Whether this object is the open finding of its slot."""

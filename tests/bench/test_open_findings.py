@@ -49,7 +49,7 @@ class ManyOpen(MemoryJournal):
 
     def open_findings(self, family: Family) -> Iterator[Finding]:
         """Of `MAILBOXES` mailboxes."""
-        assert family is FAMILY
+        assert family.name == FAMILY.name
         return map(finding, range(self.number))
 
 
@@ -74,6 +74,8 @@ def finding(number: int) -> Finding:
 def driver(number: int) -> Batches:
     """What the driver asks for each slice, with so many open findings."""
     made = batches(MemoryPorts(ManyOpen(number)))
+    listing = replace(FAMILY.listing, grants_access=True)  # the age of the oldest is asked for
+    made.open_findings.family = replace(FAMILY, projections=(listing, *FAMILY.projections[1:]))
     summaries = BatchSummaries(
         take=lambda summary: None,
         paused_because=lambda: None,

@@ -27,6 +27,11 @@ from tests.builders.findings import acceptance
 from tests.builders.found import finding_at
 from tests.builders.rows import FAMILY, MAILBOX, NOW, OTHER_MAILBOX
 
+GRANTING = replace(
+    FAMILY,
+    projections=(replace(FAMILY.listing, grants_access=True), *FAMILY.projections[1:]),
+)
+"""A row of its listing gives access, as one of the lists of rights does."""
 HELD_OR_OBSERVED = frozenset({State.HELD, State.OBSERVED})
 MESSAGES = tuple(UUID(f"22222222-0000-1000-8000-00000000000{number}") for number in range(3))
 PLACES = (
@@ -51,7 +56,7 @@ def findings(draw: st.DrawFn) -> Finding:
         state=state,
         sentence="is missing",
         waits=draw(st.sampled_from(WAITS)) if state in HELD_OR_OBSERVED else None,
-        found_at=NOW,
+        found_at=draw(st.integers(NOW - 2, NOW)),
         oldest=draw(st.sampled_from([None, NOW])),
         attempts=draw(st.integers(0, 1)),
         next_look=draw(st.none() | st.integers(NOW, NOW + 9)),
@@ -95,6 +100,10 @@ class Model:
         found = self.at.values()
         return Counter((each.projection, each.kind.value, each.state.value) for each in found)
 
+    def excess_since(self) -> Micros | None:
+        extra = [each for each in self.at.values() if each.kind is Kind.EXTRA_ROW]
+        return min((each.found_at for each in extra if each.projection == "messages"), default=None)
+
     def messages(self) -> Mapping[UUID, set[OpenMessage]]:
         found: dict[UUID, set[OpenMessage]] = {}
         for (name, slot), each in self.at.items():
@@ -113,6 +122,7 @@ def same(index: OpenIndex, model: Model) -> None:
     assert all(index.counts.values())
     assert {(each.projection, each.slot) for each in index} == set(model.at)
     assert len(index) == len(model.at)
+    assert index.excess_since() == model.excess_since()
     told = index.messages()
     assert {group: set(told[group]) for group in told} == model.messages()
     assert len(told) == len(model.messages())
@@ -146,7 +156,7 @@ def is_as_the_finding(kept: OpenFinding, finding: Finding) -> None:
 def test_each_answer_is_that_of_a_model_which_recomputes_it(
     steps: list[tuple[str, object]],
 ) -> None:
-    index, model = OpenIndex(FAMILY), Model()
+    index, model = OpenIndex(GRANTING), Model()
     for what, told in steps:
         match what, told:
             case "keep", Finding() as finding:
@@ -161,7 +171,7 @@ def test_each_answer_is_that_of_a_model_which_recomputes_it(
                 assert set(taken) == model.due(now)
                 model.asked |= set(taken)
             case _:
-                index = OpenIndex(FAMILY)
+                index = OpenIndex(GRANTING)
                 index.fill(model.at.values())
                 model.asked.clear()
         same(index, model)
@@ -185,7 +195,7 @@ class Visited(OpenIndex):
 
 @pytest.fixture
 def waiting() -> Visited:
-    index = Visited(FAMILY)
+    index = Visited(GRANTING)
     index.fill(
         replace(HELD, slot=Slot(UUID(int=uid % 100), uid), next_look=NOW + uid)
         for uid in range(MANY)
@@ -208,6 +218,18 @@ def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[OpenFinding]:
     return compared
 
 
+@pytest.fixture
+def kinds_read(monkeypatch: pytest.MonkeyPatch) -> list[OpenFinding]:
+    read: list[OpenFinding] = []
+
+    def kind(self: OpenFinding) -> Kind:
+        read.append(self)
+        return self.condition.kind
+
+    monkeypatch.setattr(OpenFinding, "kind", property(kind))
+    return read
+
+
 def test_a_slice_visits_those_that_are_due_and_no_others(
     waiting: Visited, comparisons: list[OpenFinding]
 ) -> None:
@@ -224,6 +246,18 @@ def test_a_slice_in_which_none_is_due_visits_none(
     assert waiting.messages() is before
     assert list(waiting.of_kind(Kind.UNREADABLE)) == []
     assert (Visited.lookups, comparisons) == (0, [])
+
+
+def test_the_oldest_right_that_should_be_gone_is_found_without_a_visit_to_the_others(
+    waiting: Visited, kinds_read: list[OpenFinding]
+) -> None:
+    for uid in range(1, 4):
+        waiting.keep(replace(HELD, slot=Slot(UUID(int=uid), uid), found_at=NOW - uid))
+    waiting.drop("messages", Slot(UUID(int=3), 3))
+    Visited.lookups = 0
+    kinds_read.clear()
+    assert [waiting.excess_since(), waiting.excess_since()] == [NOW - 2, NOW - 2]
+    assert (Visited.lookups, kinds_read) == (3, [])
 
 
 def test_a_change_copies_one_part_of_the_mailboxes(waiting: Visited) -> None:
@@ -270,10 +304,10 @@ def test_more_than_a_page_is_due_with_the_next_slices(monkeypatch: pytest.Monkey
 
 def test_what_is_looked_at_again_and_again_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_index, "SLACK", 10)
-    index = OpenIndex(FAMILY)
+    index = OpenIndex(GRANTING)
     for number in range(1_000):
         index.keep(replace(HELD, next_look=NOW + number))
-    assert len(index._due) <= 12
+    assert max(len(index._due), len(index._excess)) <= 12
     assert len(list(index.take_due(NOW + 1_000))) == 1
 
 
