@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic.fields import FieldInfo
 
-from streaming.settings import GUARDED, PREFIX, SECONDS, Section, Settings
+from streaming.settings import FIXED, GUARDED, PREFIX, SECONDS, Section, Settings
 
 HEAD = f"""# Settings
 
@@ -29,6 +29,12 @@ hosts = ["10.0.0.1", "10.0.0.2"]
 ```
 """
 
+SPARK = f"""## [spark]
+
+Options that are passed to Spark as they are: `"spark.executor.memory" = "4g"`. They stand in the
+file only ([cluster.md](cluster.md)). Fixed are
+{", ".join(f"`{name}`" for name in FIXED)}.
+"""
 NAMES: dict[Any, str] = {
     bool: "true or false",
     int: "whole number",
@@ -46,6 +52,9 @@ def page() -> str:
 
 def _sections() -> Iterator[str]:
     for name, field in Settings.model_fields.items():
+        if name == "spark":
+            yield SPARK
+            continue
         section = field.annotation
         assert isinstance(section, type)
         assert issubclass(section, Section)

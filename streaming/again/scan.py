@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -41,6 +41,10 @@ class Scanning:
     past: Callable[[Job], PastRows]
     expected: KeptFingerprints
     compared: KeptFingerprints
+
+    def of_tasks(self, tasks: int) -> Scanning:
+        """The same for workers that run so many tasks at a time."""
+        return replace(self, job=self.job.of_tasks(tasks))
 
 
 def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[SweptPiece]]:

@@ -11,22 +11,36 @@ from pyspark.sql import SparkSession
 from reconcilers.words.errors import Refused, SparkDied
 from streaming.again.pieces import Piece, SweptPiece
 from streaming.again.scan import Scanning, sweep_task
+from streaming.pipeline.cores import Pool, cores, use_pool
 from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of, spark_there
 
-MOST_TASKS = 8
+TasksOf = Callable[[int], int]
+"""How many tasks a sweep has on so many cores."""
+
+
+def on_all_cores(cores_there: int) -> int:
+    """Some for each core, because not all take the same time."""
+    return 4 * cores_there
+
+
+def beside_a_stream(cores_there: int) -> int:
+    """Half of the cores are the stream's; a sweep waits for its pace."""
+    return max(1, cores_there // 2)
 
 
 def on_workers(
-    spark: SparkSession, scanning: Scanning, most_tasks: int = MOST_TASKS
+    spark: SparkSession, scanning: Scanning, tasks_of: TasksOf = on_all_cores
 ) -> Callable[[Sequence[Piece]], Sequence[SweptPiece]]:
     """A function that scans pieces in Spark tasks; it raises `Refused`, `SparkDied`."""
-    task = sweep_task(scanning)
 
     def scan(pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
         try:
-            tasks = min(len(pieces), most_tasks)
-            mixed = [each for number in range(tasks) for each in pieces[number::tasks]]
             with spark_there():
+                use_pool(spark, Pool.SWEEP)
+                there = cores(spark)
+                tasks = min(len(pieces), tasks_of(there))
+                mixed = [each for number in range(tasks) for each in pieces[number::tasks]]
+                task = sweep_task(scanning.of_tasks(min(tasks, there)))
                 shares = spark.sparkContext.parallelize(mixed, tasks)  # of each table in each share
                 return shares.mapPartitions(task).collect()
         except (Py4JJavaError, PySparkException) as failed:

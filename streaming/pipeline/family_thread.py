@@ -18,6 +18,7 @@ from py4j.protocol import Py4JError
 
 from checkpoints.bookmarks import Positions, nested
 from reconcilers.words.errors import Retryable
+from streaming.pipeline.cores import Pool, use_pool
 from streaming.pipeline.family_run import FamilyRun
 from streaming.pipeline.spark_errors import cause_of
 from streaming.pipeline.supervisor import TICK, BatchReport
@@ -58,6 +59,7 @@ class FamilyThread(FamilyRun):
         try:
             context = self.work.spark.sparkContext
             context.setJobGroup(self._group, self._group, interruptOnCancel=True)
+            use_pool(self.work.spark, Pool.STREAM)
             self._reported_at = time.monotonic()
             self.work.work_off((), self._slice_ended)
             ends, began = None, self.ends.clock()

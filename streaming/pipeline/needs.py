@@ -5,6 +5,7 @@ It is checked before a lease is taken.
 
 from __future__ import annotations
 
+import logging
 import os
 import pwd
 import re
@@ -12,7 +13,9 @@ import subprocess
 from pathlib import Path
 
 from reconcilers.words.errors import Misconfigured
-from streaming.settings import StreamSettings
+from streaming.settings import Settings, costs_on_cluster, refuse_unfit_cluster
+
+log = logging.getLogger("reconciler")
 
 OLDEST = 17
 """The first version of Java that runs Spark 4."""
@@ -20,16 +23,25 @@ PATIENCE = 60.0
 """Seconds for an answer of Java's, which takes one on a machine that is not busy."""
 
 
-def refuse_without_spark(settings: StreamSettings) -> None:
-    """Raise `Misconfigured` unless Spark can start here."""
-    connector_jars(settings)
+def refuse_without_spark(settings: Settings) -> None:
+    """Raise `Misconfigured` unless Spark can start here, and work on its cluster, if it has one."""
+    refuse_unfit_cluster(settings)
+    for cost in costs_on_cluster(settings):
+        log.warning("%s", cost)
+    if not brings_jars(settings):
+        connector_jars(settings)
     _refuse_nameless_user()
     _refuse_other_java()
 
 
-def connector_jars(settings: StreamSettings) -> list[str]:
+def brings_jars(settings: Settings) -> bool:
+    """Whether ``[spark]`` says where Spark finds its Kafka connector."""
+    return bool(dict(settings.spark).keys() & {"spark.jars", "spark.jars.packages"})
+
+
+def connector_jars(settings: Settings) -> list[str]:
     """The jars of Spark's Kafka connector. Raises `Misconfigured` if there are none."""
-    folder = settings.jars.resolve()
+    folder = settings.stream.jars.resolve()
     jars = [str(jar) for jar in sorted(folder.glob("*.jar"))]
     if not jars:
         raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: correct stream.jars")

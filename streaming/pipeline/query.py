@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from checkpoints.bookmarks import Offsets, Positions, nested, numbered
 from checkpoints.clock import now_micros
+from streaming.pipeline.cores import Pool, use_pool
 from streaming.pipeline.family_run import FamilyRun
 from streaming.pipeline.spark_errors import cause_of, spark_there
 from streaming.pipeline.spark_files import CheckpointFolder
@@ -64,6 +65,7 @@ class FamilyQuery(FamilyRun):
         closed = settle(records, heartbeat(spark), settings.stream)
         self.work.stopping.clear()
         self._query, self._reported = None, -1
+        use_pool(spark, Pool.STREAM)
         self._query = (
             closed.writeStream.queryName(f"reconciler-{self.name}")
             .outputMode("append")

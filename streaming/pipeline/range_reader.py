@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.model import Slot
+from streaming.pipeline.cores import cores, shares
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.worker import RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
@@ -40,16 +41,18 @@ class RangeReader:
         """Look at all ranges together, each group in one task; ``apart`` cannot be read."""
         records = records_of(self.spark, self.job.settings.kafka, ranges)
         number = sum(end - begin for begin, end in ranges.values())
-        count = 1 if number <= FEW_RECORDS else self.job.settings.stream.shuffle_partitions
-        shares = self.keys(records, count).mapInArrow(look_task(self.job, apart), RESULT_SCHEMA)
-        return read_looks(row.result for row in shares.collect())
+        few = number <= FEW_RECORDS
+        count = 1 if few else shares(self.spark, self.job.settings.stream)
+        job = self.job.of_tasks(min(count, cores(self.spark)))
+        found = self.keys(records, count).mapInArrow(look_task(job, apart), RESULT_SCHEMA)
+        return read_looks(row.result for row in found.collect())
 
-    def keys(self, records: DataFrame, shares: int) -> DataFrame:
+    def keys(self, records: DataFrame, count: int) -> DataFrame:
         """The keys that these records name, each once."""
         if self._keys is None:
             settings, family = self.job.settings, self.job.family
             keyspace, canaries = settings.cassandra.keyspace, settings.canary.keyspace
             decode = decoder(family, keyspace, self.job.suspects_topic, canaries)
             each_key_once = grouper(family)
-            self._keys = lambda records, shares: each_key_once(decode(records), shares)
-        return self._keys(records, shares)
+            self._keys = lambda records, count: each_key_once(decode(records), count)
+        return self._keys(records, count)

@@ -9,63 +9,99 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, current_thread, main_thread
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from reconcilers.words.errors import Misconfigured
 from streaming.pipeline.jvm import LOG4J, launch_jvm
-from streaming.pipeline.needs import connector_jars
+from streaming.pipeline.needs import brings_jars, connector_jars
 from streaming.pipeline.spark_errors import spark_there
 from streaming.pipeline.temporary import temporary_folder
-from streaming.settings import StreamSettings
+from streaming.settings import FIXED, INTERPRETER, PASSWORD, Settings
 
 DEEP_STACKS = "-Xss16m"
 """If a query is stopped in the middle of a batch, Spark matches the error with a regex that
 recurses for each character. A shallow stack overflows, and a clean stop looks like a crash."""
 
-
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+OURS = {
+    "spark.app.name": "james-reconciler",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",  # disposable files
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+}
+ON_THIS_HOST = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+ON_A_CLUSTER = {
+    "spark.network.timeout": "45s",
+    "spark.network.timeoutInterval": "15s",
+    "spark.executor.heartbeatInterval": "5s",
+    "spark.shuffle.io.maxRetries": "2",
+    "spark.shuffle.io.retryWait": "2s",
+}
+"""With Spark's own times an executor that hangs stops the stream for minutes (docs/cluster.md)."""
 ONE_STARTS = Lock()
 """A sweep or replay with a stream of its own needs a session in two threads at once."""
 
 
-def spark_session(settings: StreamSettings) -> SparkSession:
+def spark_session(settings: Settings) -> SparkSession:
     """A session with the Kafka connector; the one of this process, if it has one.
 
-    Raises `Misconfigured` if its jars are missing, or no temporary folder can be made, `SparkDied`
-    if the JVM does not start.
+    Raises `Misconfigured` if its jars are missing, if no temporary folder can be made, or if Spark
+    refuses an option; `SparkDied` if the JVM does not start.
     """
-    conf = _conf(settings)
+    conf = SparkConf()
+    conf.setAll(list(options_of(settings).items()))
+    _set_environment(settings)
     with ONE_STARTS:
         if SparkContext._active_spark_context is None:  # noqa: SLF001 (no public way to ask)
-            with _signals_kept(), spark_there():
+            with _signals_kept(), spark_there(), _options_taken():
                 SparkContext(conf=conf, gateway=launch_jvm(conf))
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
-def _conf(settings: StreamSettings) -> SparkConf:
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers use the system's
-    temporary = temporary_folder(settings)
-    os.environ["SPARK_LOCAL_DIRS"] = str(temporary)
-    java = f'{DEEP_STACKS} -Djava.io.tmpdir="{temporary}" -Dlog4j2.configurationFile="{LOG4J}"'
-    return (
-        SparkConf()
-        .setAppName("james-reconciler")
-        .setMaster(settings.master)
-        .set("spark.jars", ",".join(connector_jars(settings)))
-        .set("spark.driver.memory", settings.driver_memory)
-        .set("spark.driver.extraJavaOptions", java)
-        .set("spark.driver.bindAddress", "127.0.0.1")
-        .set("spark.driver.host", "127.0.0.1")
-        .set("spark.ui.enabled", "false")
-        .set("spark.ui.showConsoleProgress", "false")
-        .set("spark.speculation", "false")
-        .set("spark.scheduler.mode", "FAIR")
-        .set("spark.sql.session.timeZone", "UTC")
-        .set("spark.sql.shuffle.partitions", "1")  # for a few dozen rows of ranges
-        .set("spark.sql.adaptive.enabled", "false")  # a look keeps its number of shares
-        .set("spark.sql.streaming.minBatchesToRetain", "10")
-        .set("spark.sql.streaming.checkpoint.fileChecksum.enabled", "false")  # disposable files
-        .set("spark.sql.execution.arrow.maxRecordsPerBatch", "2000")
-    )
+def options_of(settings: Settings) -> dict[str, str]:
+    """The options of Spark, by name: ours, those of ``[spark]`` over them, and the fixed ones.
+
+    Raises `Misconfigured` if there are no jars, or no temporary folder can be made.
+    """
+    given = dict(settings.spark)
+    java = " ".join(filter(None, (_java(settings), given.get(JAVA_OPTIONS))))
+    places = ON_THIS_HOST if settings.stream.is_local else ON_A_CLUSTER
+    jars = {} if brings_jars(settings) else {"spark.jars": ",".join(connector_jars(settings))}
+    memory = {"spark.driver.memory": settings.stream.driver_memory}
+    master = {"spark.master": settings.stream.master}
+    return {**OURS, **places, **jars, **memory, **given, **FIXED, **master, JAVA_OPTIONS: java}
+
+
+def _java(settings: Settings) -> str:
+    """Options of the driver's JVM."""
+    temporary = temporary_folder(settings.stream)
+    return f'{DEEP_STACKS} -Djava.io.tmpdir="{temporary}" -Dlog4j2.configurationFile="{LOG4J}"'
+
+
+def _set_environment(settings: Settings) -> None:
+    """Set what the JVM and, on this host, its workers inherit from this process."""
+    os.environ["SPARK_LOCAL_DIRS"] = str(temporary_folder(settings.stream))
+    interpreter = dict(settings.spark).get(INTERPRETER)
+    if settings.stream.is_local:
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers use the system's
+        if settings.cassandra.password is not None:
+            os.environ[PASSWORD] = settings.cassandra.password
+    elif interpreter is not None:
+        os.environ["PYSPARK_PYTHON"] = interpreter  # Spark reads it of spark-submit only
+
+
+@contextmanager
+def _options_taken() -> Iterator[None]:
+    """Raise `Misconfigured`, in one line, for options with which Spark does not start."""
+    try:
+        yield
+    except Py4JJavaError as refused:
+        told = " ".join(str(refused.java_exception).split())
+        raise Misconfigured(f"Spark does not start: {told} (stream.master, [spark])") from refused
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from checkpoints.bookmarks import OffsetRanges
 from checkpoints.clock import now_micros
 from reconcilers.limits.gate import Admission
 from reconcilers.words.model import Micros, Slot, Suspect, Wake, number_of
+from streaming.pipeline.cores import at_a_time, shares
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.repair_task import RepairTask, repair_task
 from streaming.pipeline.slices import Closed, Slice
@@ -152,7 +153,8 @@ class SliceWork:
         if not suspects:
             return []
         if len(suspects) > FEW or self.ranges.failures.suspected:
-            return self._on_workers(repair_task(self.job, batch), suspects, admission)
+            job = self.job.of_tasks(at_a_time(self.spark, self.job.settings.stream))
+            return self._on_workers(repair_task(job, batch), suspects, admission)
         stopping = self.stopping
         task = repair_task(self.job, batch, lambda: STOPPING if stopping.is_set() else None)
         return list(task([(admission, suspects)]))
@@ -161,11 +163,11 @@ class SliceWork:
         self, task: RepairTask, suspects: list[Suspect], admission: Admission
     ) -> list[Outcome]:
         """Steps 5 to 7 on the workers, each group in one task."""
-        count = self.job.settings.stream.shuffle_partitions
-        shares: list[list[Suspect]] = [[] for _ in range(count)]
+        count = shares(self.spark, self.job.settings.stream)
+        parts: list[list[Suspect]] = [[] for _ in range(count)]
         for suspect in suspects:
-            shares[number_of(suspect.slot.group) % count].append(suspect)
-        full = [each for each in shares if each]
+            parts[number_of(suspect.slot.group) % count].append(suspect)
+        full = [each for each in parts if each]
         admitted = zip(admission.shared([len(each) for each in full]), full, strict=True)
         tasks = self.spark.sparkContext.parallelize(list(admitted), len(full))
         return tasks.mapPartitions(task).collect()

@@ -45,11 +45,16 @@ COLLECTED_AFTER = (50_000, 5, 1)
 """For `gc.set_threshold`: about 1,000 keys looked at; five times that; twice that again."""
 
 
+def unlimited(_tasks: int) -> None:
+    """Nothing limits what is read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Connections:
     """One process's connections to what it reads and writes; some families have no ``glance``.
 
-    ``clocks`` compares the nodes' clocks with this process's own; ``pauses`` reads what is paused.
+    ``clocks`` compares the nodes' clocks with this process's own; ``pauses`` reads what is paused;
+    ``share`` divides the rows that may be read a second among so many tasks.
     """
 
     tables: MessageTables
@@ -60,6 +65,7 @@ class Connections:
     clocks: ClockWatch
     pauses: PauseWatch
     glance: Glance | None = None
+    share: Callable[[int], None] = unlimited
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,8 @@ class Job:
     """What a worker needs: settings, the family bound to the cluster's schema, functions.
 
     ``connect`` returns a process's connections; ``examiner`` makes the examiner of a projection
-    over them. Both are functions of a module, because a job is sent to the workers.
+    over them. Both are functions of a module, because a job is sent to the workers. ``tasks`` run
+    at a time.
     """
 
     settings: Settings
@@ -75,10 +82,17 @@ class Job:
     suspects_topic: str
     connect: Callable[[Settings, Family], Connections]
     examiner: Callable[[Job, Projection], Examiner]
+    tasks: int = 1
 
     def connections(self) -> Connections:
         """This process's connections."""
-        return self.connect(self.settings, self.family)
+        ours = self.connect(self.settings, self.family)
+        ours.share(self.tasks)
+        return ours
+
+    def of_tasks(self, tasks: int) -> Job:
+        """The job as it is sent to workers that run so many tasks of it at a time."""
+        return replace(self, tasks=tasks)
 
     def publish(self, wakes: Iterable[Wake]) -> None:
         """Publish keys to be looked at again."""

@@ -5,16 +5,21 @@ TOML file of ``--config``, then from the defaults here. Durations are seconds. `
 made from the descriptions in `servers` and `work`.
 """
 
+from streaming.settings.cluster import INTERPRETER as INTERPRETER
+from streaming.settings.cluster import costs_on_cluster as costs_on_cluster
+from streaming.settings.cluster import refuse_unfit_cluster as refuse_unfit_cluster
 from streaming.settings.model import Settings as Settings
 from streaming.settings.read import LISTS as LISTS
-from streaming.settings.read import PREFIX as PREFIX
 from streaming.settings.read import load as load
+from streaming.settings.section import PREFIX as PREFIX
 from streaming.settings.section import SECONDS as SECONDS
 from streaming.settings.section import Section as Section
+from streaming.settings.servers import PASSWORD as PASSWORD
 from streaming.settings.servers import CanarySettings as CanarySettings
 from streaming.settings.servers import CassandraSettings as CassandraSettings
 from streaming.settings.servers import KafkaSettings as KafkaSettings
 from streaming.settings.servers import MetricsSettings as MetricsSettings
+from streaming.settings.spark import FIXED as FIXED
 from streaming.settings.unsafe import GUARDED as GUARDED
 from streaming.settings.unsafe import Guarded as Guarded
 from streaming.settings.unsafe import refuse_unsafe as refuse_unsafe

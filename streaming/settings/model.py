@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from reconcilers.counters.live_table import without
 from reconcilers.declared.families import FAMILIES
@@ -21,6 +22,7 @@ from streaming.settings.servers import (
     KafkaSettings,
     MetricsSettings,
 )
+from streaming.settings.spark import SparkOptions
 from streaming.settings.work import (
     AttachmentsSettings,
     MailboxesSettings,
@@ -47,6 +49,12 @@ class Settings(Section):
     metrics: MetricsSettings = MetricsSettings()
     agent: AgentSettings = AgentSettings()
     canary: CanarySettings = CanarySettings()
+    spark: SparkOptions = Field((), repr=False, description="options of Spark's")
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Spark's options may hold its secret, and no worker needs them."""
+        state = super().__getstate__()
+        return state | {"__dict__": state["__dict__"] | {"spark": ()}}
 
     def families(self) -> tuple[Family, ...]:
         """Each family with its configured projections and tallies; the first is of messages."""

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from reconcilers.words.errors import Misconfigured
 from streaming.settings.model import Settings
+from streaming.settings.section import PREFIX
 
-PREFIX = "RECONCILE_"
 LISTS = frozenset(
     {
         ("cassandra", "hosts"),

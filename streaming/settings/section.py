@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+PREFIX = "RECONCILE_"
+"""What each name of ours in the environment begins with."""
 SECONDS = "seconds"
 """Marks a duration's unit, for docs/settings.md."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), SECONDS]

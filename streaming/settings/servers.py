@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+from typing import Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from streaming.settings.section import Seconds, Section
+from streaming.settings.section import PREFIX, Seconds, Section
 
 KEYSPACE = "{keyspace}"
+PASSWORD = f"{PREFIX}CASSANDRA__PASSWORD"
+"""Where a worker reads the password: it is in no job that is sent to one."""
 
 
 class CassandraSettings(Section):
@@ -24,7 +27,11 @@ class CassandraSettings(Section):
         description="copies of own_keyspace when it is created; without it: 3, or one a node",
     )
     username: str | None = Field(None, description="role to log in as, if one is needed")
-    password: str | None = Field(None, repr=False, description="its password")
+    password: str | None = Field(
+        None,
+        repr=False,
+        description="its password; executors of a cluster read it from their environment",
+    )
     local_dc: str | None = Field(
         None, description="the only data centre whose nodes are contacted; it sets no level"
     )
@@ -36,13 +43,24 @@ class CassandraSettings(Section):
     )
     request_timeout: Seconds = Field(10.0, description="longest wait for one answer, seconds")
     rows_per_second: PositiveInt = Field(
-        50_000, description="most rows that each worker reads a second; protects James"
+        100_000,
+        description="most rows that all workers together read a second; protects James",
     )
     jmx_port: int = Field(
         7199, gt=0, lt=65536, description="each node's JMX port; only `lwt-report` reads it"
     )
     jmx_username: str | None = Field(None, description="role for JMX, if one is needed")
     jmx_password: str | None = Field(None, repr=False, description="its password")
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Without passwords: Spark sends and stores what is pickled."""
+        state = super().__getstate__()
+        return state | {"__dict__": state["__dict__"] | {"password": None, "jmx_password": None}}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        """With the password of this process's environment."""
+        own = {"password": os.environ.get(PASSWORD)}
+        super().__setstate__(state | {"__dict__": state["__dict__"] | own})
 
     @property
     def levels_are_set(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -19,7 +18,7 @@ from streaming.settings.section import Fraction, MaybeSeconds, Seconds, Section
 
 SELDOM_TIMES = 5
 """How many times as long the window is of tables that seldom change."""
-LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)\])?")
+MASTER = re.compile(r"local(\[(\*|[1-9]\d*)\])?|(spark|k8s)://\S+|yarn")
 
 
 class Mode(StrEnum):
@@ -34,6 +33,11 @@ class StreamSettings(Section):
 
     checkpoint_dir: str = Field(
         "checkpoint", description="Spark's own files: a folder or a URI of Hadoop's, disposable"
+    )
+    checkpoint_shared: bool | None = Field(
+        None,
+        description="on a cluster, whether all hosts see the same checkpoint_dir: true for a"
+        " mounted folder; false: a lost executor makes changes wait again; needed for a folder",
     )
     temp_dir: Path | None = Field(
         None,
@@ -50,10 +54,21 @@ class StreamSettings(Section):
         " messages W is five times as long, at most D",
     )
     trigger: MaybeSeconds = Field(None, description="time between two batches; else one window")
-    master: str = Field("local[2]", description="Spark master: local[N] only, on this host")
-    shuffle_partitions: PositiveInt = Field(2, description="tasks that share the looks of a batch")
-    jars: Path = Field(Path(".jars/spark"), description="folder of the Kafka connector's jars")
-    driver_memory: str = Field("1g", description="heap of the Spark driver")
+    master: str = Field(
+        "local[2]",
+        description="Spark master: local[N] on this host, or that of a cluster (docs/cluster.md)",
+    )
+    shuffle_partitions: int | None = Field(
+        None, gt=0, description="tasks that share the looks of a batch; else one for each core"
+    )
+    jars: Path = Field(
+        Path(".jars/spark"),
+        description="folder of the Kafka connector's jars, unless [spark] has spark.jars or"
+        " spark.jars.packages",
+    )
+    driver_memory: str = Field(
+        "1g", description="heap of the Spark driver, unless [spark] has spark.driver.memory"
+    )
     restart_backoff_max: Seconds = Field(
         60.0, description="longest pause before a query that ended is restarted"
     )
@@ -74,19 +89,15 @@ class StreamSettings(Section):
         return self.model_copy(update={"window": longer, "trigger": None})
 
     @property
-    def workers(self) -> int:
-        """How many Spark tasks run at a time."""
-        count = self.master.removeprefix("local").strip("[]")
-        return (os.cpu_count() or 1) if count == "*" else int(count or 1)
+    def is_local(self) -> bool:
+        """Whether Spark's tasks run on this host, in a JVM that the process starts."""
+        return self.master.startswith("local")
 
     @field_validator("master")
     @classmethod
-    def _is_local(cls, master: str) -> str:
-        if LOCAL.fullmatch(master) is None:
-            raise ValueError(
-                f"{master} is no master of this host, such as local[2]: Spark's driver listens on"
-                " this host alone, and a cluster was never tried"
-            )
+    def _is_a_master(cls, master: str) -> str:
+        if MASTER.fullmatch(master) is None:
+            raise ValueError(f"{master} is no Spark master, such as local[2] or spark://host:7077")
         return master
 
 

@@ -13,6 +13,7 @@ from reconcilers.declared.family import Family, bind
 from reconcilers.rows.memory import Entry
 from streaming.commands.wiring import workers
 from streaming.pipeline import worker
+from streaming.pipeline.cores import shares
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
 from streaming.pipeline.session import spark_session
@@ -54,7 +55,7 @@ class Pieces:
         self.family = bound(settings)
         self.job = workers.job(settings, self.family, settings.kafka.suspects_topic)
         self._folder = folder
-        self.spark: SparkSession = spark_session(settings.stream)
+        self.spark: SparkSession = spark_session(settings)
 
     # --- over the events
 
@@ -106,20 +107,20 @@ class Pieces:
     def warm_up(self, keys: Path) -> None:
         """Start the workers and connect them, before anything of theirs is measured."""
         some = self.spark.read.parquet(str(keys)).limit(2 * KEYS_AT_ONCE)
-        some.repartition(self.settings.stream.shuffle_partitions).mapInArrow(
+        some.repartition(shares(self.spark, self.settings.stream)).mapInArrow(
             look_task(self.job), RESULT_SCHEMA
         ).collect()
 
     def look(self, keys: Path, task: Task | None = None) -> tuple[float, BatchLook]:
         """Seconds that the workers take for a look at these keys, and what they found."""
         began = time.monotonic()
-        shares = (
+        looked = (
             self.spark.read.parquet(str(keys))
-            .repartition(self.settings.stream.shuffle_partitions, "mailboxid")
+            .repartition(shares(self.spark, self.settings.stream), "mailboxid")
             .sortWithinPartitions("mailboxid", "uid")
             .mapInArrow(task or look_task(self.job), RESULT_SCHEMA)
         )
-        found = read_looks(row.result for row in shares.collect())
+        found = read_looks(row.result for row in looked.collect())
         return time.monotonic() - began, found
 
     def look_without_lineage(self, keys: Path) -> tuple[float, BatchLook]:

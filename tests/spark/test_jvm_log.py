@@ -19,9 +19,9 @@ FAILING = """
         raise ValueError("in two\\nlines")
 
     logs.configure()
-    stream = load(None, {}).stream.model_copy(update={"checkpoint_dir": sys.argv[1]})
+    settings = load(None, {"RECONCILE_STREAM__CHECKPOINT_DIR": sys.argv[1]})
     try:
-        spark_session(stream).sparkContext.parallelize([1], 1).mapPartitions(bad).collect()
+        spark_session(settings).sparkContext.parallelize([1], 1).mapPartitions(bad).collect()
     except Py4JJavaError:
         print("failed")
 """

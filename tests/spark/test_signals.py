@@ -14,11 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = """
     import sys
     from streaming.again import workers
+    from streaming.again.scan import Scanning
     from streaming.again.sweep import Interrupted
     from streaming.commands.running.signals import Signalled, stopped_by_signals
     from streaming.commands.wiring.hand_over import wait_unless
     from streaming.monitoring import logs
     from streaming.pipeline.session import spark_session
+    from streaming.pipeline.worker import Job
     from streaming.settings import load
 
     def slow(values):
@@ -29,9 +31,11 @@ COMMAND = """
 
     logs.configure()
     stop = stopped_by_signals()
-    stream = load(None, {}).stream.model_copy(update={"checkpoint_dir": sys.argv[1]})
+    settings = load(None, {"RECONCILE_STREAM__CHECKPOINT_DIR": sys.argv[1]})
     workers.sweep_task = lambda _: slow
-    scan = workers.on_workers(spark_session(stream), None, 2)
+    job = Job(settings, None, "", None, None)
+    scanning = Scanning(job, None, None, None, None)
+    scan = workers.on_workers(spark_session(settings), scanning, workers.beside_a_stream)
     print("here", flush=True)
     try:
         with stop.first(""):

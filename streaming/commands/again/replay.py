@@ -88,7 +88,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     if None not in (times := (arguments.from_time, arguments.to_time)) and times[0] >= times[1]:
         raise Misconfigured("--to-time is not after --from-time: nothing lies between them")
-    refuse_without_spark(settings.stream)
+    refuse_without_spark(settings)
     wait = partial(wait_unless, stop)
     store = open_own(settings).store
     families = [each for each in settings.families() if each.projections]
@@ -136,7 +136,7 @@ class Begun:
         """Replay the events of one family. Raises `Interrupted`, `Unreachable`, `SparkDied`."""
         if not wanted.records:
             return ReplayResult()
-        look = reader(spark_session(job.settings.stream), job)
+        look = reader(spark_session(job.settings), job)
         at_once = job.settings.kafka.max_offsets_per_batch
         replay = Replay(look, publish, self.progress, self.wait, at_once, self.beginnings)
         return replay.run(wanted)

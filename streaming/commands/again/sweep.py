@@ -18,7 +18,7 @@ from reconcilers.declared.family import Family, keeping
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
 from streaming.again.progress import CountedProgress, ShownProgress
 from streaming.again.sweep import Interrupted
-from streaming.again.workers import MOST_TASKS
+from streaming.again.workers import beside_a_stream, on_all_cores
 from streaming.commands.again.asked_sweeps import TO_GO_ON, AskedSweeps, to_begin, to_resume
 from streaming.commands.arguments.names import did_you_mean
 from streaming.commands.arguments.people import NO_REASON
@@ -28,7 +28,7 @@ from streaming.commands.running.own_stream import OwnStream, add_settle
 from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import add_mode, hand_over, names_of, wait_unless
-from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, all_sweeps, lease_of, sweeper
+from streaming.commands.wiring.sweeper import all_sweeps, lease_of, sweeper
 from streaming.monitoring.metrics import served
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Settings
@@ -66,7 +66,7 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     settings = paced(settings, arguments.rate)
     wanted = compared(settings, arguments.systems)
-    refuse_without_spark(settings.stream)
+    refuse_without_spark(settings)
     own = open_own(settings)
     families = workers.compared_of(settings, wanted)
     names = names_of(arguments.mode, settings, wanted[0], own.store)
@@ -86,7 +86,7 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
             ):
                 if arguments.settle:
                     stream.begin()
-                tasks = BESIDE_A_STREAM if stream.runs else MOST_TASKS
+                tasks = beside_a_stream if stream.runs else on_all_cores
                 for job, sink in zip(jobs, sinks, strict=True):
                     if job.family.name in todo:
                         with sweeper(job, own.store, sink, progress, wait, tasks) as made:

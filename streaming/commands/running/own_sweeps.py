@@ -17,10 +17,11 @@ from reconcilers.words.errors import AlreadyRunning, ReconcilerError
 from streaming.again.progress import CountedProgress, LoggedProgress
 from streaming.again.schedule import SweepSchedule, without_lineage
 from streaming.again.sweep import Interrupted
+from streaming.again.workers import beside_a_stream
 from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.opened_stream import OpenedStream
-from streaming.commands.wiring.sweeper import BESIDE_A_STREAM, lease_of, sweeper, told_of
+from streaming.commands.wiring.sweeper import lease_of, sweeper, told_of
 from streaming.monitoring.sweeps import SweepReport
 from streaming.settings import Settings
 from streaming.topics import Watcher
@@ -142,8 +143,7 @@ class OwnSweeps:
         wait = partial(wait_unless, stop)
         sink = hand_over(opened.job, opened.names, opened.store, self.watcher, wait)
         shown = CountedProgress(LoggedProgress(), opened.metrics.sweep_rows)
-        tasks = BESIDE_A_STREAM
-        with sweeper(opened.job, opened.store, sink, shown, wait, tasks) as made:
+        with sweeper(opened.job, opened.store, sink, shown, wait, beside_a_stream) as made:
             found = made.run(sweep)
         for line in (*told_of(opened.job.family, found), *sink.finish().lines()):
             log.info("sweep: %s", line)

@@ -93,7 +93,7 @@ class Lost:
 def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost()) -> None:
     """Run until told to stop. Raises `ReconcilerError`."""
     refuse_unsafe(settings, mode)
-    refuse_without_spark(settings.stream)
+    refuse_without_spark(settings)
     names = StreamNames.of(settings, mode)
     if mode is Mode.REPAIR:
         refuse_guessed_levels(settings.cassandra)

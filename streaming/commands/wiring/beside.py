@@ -29,7 +29,7 @@ def beside_of(opened: OpenedStream, families: Sequence[OpenedStream]) -> Beside:
     settings = opened.settings
     kafka, stream = settings.kafka, settings.stream.seldom
     bound = [each.job.family for each in families]
-    read = partial(records_of, spark_session(stream), kafka)
+    read = partial(records_of, spark_session(settings), kafka)
     search = RecordSearch(read, bound, settings.canary.keyspace)
     watcher = Watcher(kafka)
 

@@ -95,7 +95,7 @@ def _query(
 ) -> FamilyQuery | FamilyThread:
     """What runs the family: a query of Spark, or a thread beside it."""
     job = opened.job
-    spark = spark_session(job.settings.stream)
+    spark = spark_session(job.settings)
     reader = RangeReader(spark, job)
     if beside is not None:
         searched = SearchedReader(job.family.name, beside.search, reader)

@@ -20,15 +20,12 @@ from streaming.again.sieve import Sieve
 from streaming.again.sweep import Sweeper
 from streaming.again.sweep_result import SweepResult
 from streaming.again.together import PastTogether, Systematic, Told
-from streaming.again.workers import MOST_TASKS, on_workers
+from streaming.again.workers import TasksOf, on_all_cores, on_workers
 from streaming.commands.wiring import workers
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.temporary import temporary_folder
 from streaming.pipeline.worker import Job
 from streaming.settings import Settings
-
-BESIDE_A_STREAM = 1
-"""Tasks: half of Spark's workers are the stream's, where it has two; a sweep waits for its pace."""
 
 
 def lease_of(settings: Settings) -> str:
@@ -58,9 +55,9 @@ def sweeper(
     sink: HandOver,
     progress: SweepProgress,
     wait: Callable[[float], None],
-    tasks: int = MOST_TASKS,
+    tasks: TasksOf = on_all_cores,
 ) -> Iterator[Sweeper]:
-    """A sweeper with at most ``tasks`` tasks at a time.
+    """A sweeper with at most as many tasks as ``tasks`` returns for Spark's cores.
 
     It needs 16 bytes a message in a temporary folder, which it removes.
     """
@@ -77,7 +74,7 @@ def sweeper(
             mark=_mark(job),
             sieve=_sieve(job, store, sink),
             rounds=SweepRounds(
-                on_workers(spark_session(settings.stream), scanning, tasks),
+                on_workers(spark_session(settings), scanning, tasks),
                 progress,
                 wait,
                 now_micros,

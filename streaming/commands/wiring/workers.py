@@ -116,6 +116,7 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
             only_pilot=settings.repair.only_pilot,
         ),
         _glance(settings, tables, of.family),
+        tables.pace.share,
     )
 
 
@@ -132,15 +133,17 @@ def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None
 
 def scans(of: Job) -> UndecodedScans:
     """The full-table scans of this process for a family, at their own pace."""
-    return _scans(of.settings, _ByName(of.family))
+    found, pace = _scans(of.settings, _ByName(of.family))
+    pace.share(of.tasks)
+    return found
 
 
 @cache
-def _scans(settings: Settings, of: _ByName) -> UndecodedScans:
+def _scans(settings: Settings, of: _ByName) -> tuple[UndecodedScans, RateLimiter]:
     cassandra = settings.cassandra
     reads = RawReads(connect(cassandra), levels_of(cassandra).each)
-    pace = RateLimiter(max(1, settings.sweep.rows_per_second // settings.stream.workers))
-    return UndecodedScans(reads, cassandra.keyspace, scans_of(of.family), pace)
+    pace = RateLimiter(settings.sweep.rows_per_second)
+    return UndecodedScans(reads, cassandra.keyspace, scans_of(of.family), pace), pace
 
 
 @cache

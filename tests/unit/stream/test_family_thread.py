@@ -64,6 +64,9 @@ class Context:
         assert interruptOnCancel
         self.groups.append(group)
 
+    def setLocalProperty(self, name: str, pool: str) -> None:  # noqa: N802
+        assert (name, pool) == ("spark.scheduler.pool", "stream")
+
     def cancelJobGroup(self, group: str) -> None:  # noqa: N802
         assert group in self.groups
         self.cancelled.set()

@@ -9,15 +9,15 @@ import pytest
 
 from reconcilers.words.errors import Misconfigured
 from streaming.pipeline.needs import connector_jars, refuse_without_spark
-from streaming.settings import StreamSettings
+from streaming.settings import Settings, StreamSettings
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> StreamSettings:
+def settings(tmp_path: Path) -> Settings:
     jars = tmp_path / "jars"
     jars.mkdir()
     (jars / "connector.jar").touch()
-    return StreamSettings(jars=jars)
+    return Settings(stream=StreamSettings(jars=jars))
 
 
 def java(home: Path, told: str) -> None:
@@ -29,7 +29,7 @@ def java(home: Path, told: str) -> None:
 
 @pytest.mark.parametrize("told", ['openjdk version "17.0.9" 2023-10-17', 'java version "21"'])
 def test_a_java_that_runs_spark_is_enough(
-    settings: StreamSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
 ) -> None:
     java(tmp_path, told)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -46,7 +46,7 @@ def test_a_java_that_runs_spark_is_enough(
     ],
 )
 def test_another_java_is_refused_in_one_line(
-    settings: StreamSettings,
+    settings: Settings,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     told: str | None,
@@ -62,7 +62,7 @@ def test_another_java_is_refused_in_one_line(
 
 
 def test_without_a_java_home_the_path_is_searched(
-    settings: StreamSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -72,11 +72,11 @@ def test_without_a_java_home_the_path_is_searched(
 
 def test_the_connector_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match=r"no jars of .* in .*: correct stream\.jars"):
-        connector_jars(StreamSettings(jars=tmp_path))
+        connector_jars(Settings(stream=StreamSettings(jars=tmp_path)))
 
 
 def test_a_user_id_without_a_name_is_refused(
-    settings: StreamSettings, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 2_000_123_456)
     with pytest.raises(Misconfigured, match="user id 2000123456 has none"):

@@ -31,6 +31,8 @@ from tests.unit.stream.test_query_batch import (
     a_query,
 )
 
+CORES = 3
+
 
 @pytest.fixture
 def query() -> Query:
@@ -55,7 +57,7 @@ def test_few_records_are_one_share(
     monkeypatch.setattr(RangeReader, "keys", keys)
     query.work.reader = RangeReader(spark, query.work.job)  # type: ignore[arg-type]
     SliceWork._look(query.work, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
-    assert asked == [1 if few else query.work.job.settings.stream.shuffle_partitions]
+    assert asked == [1 if few else CORES]
 
 
 # --- who examines the suspects
@@ -87,6 +89,7 @@ class Examined:
             self.stopping = stopping
             return task
 
+        self.query.work.spark = Spark()  # type: ignore[assignment]
         self.monkeypatch.setattr(module, "repair_task", repair_task)
         self.monkeypatch.setattr(Work, "_on_workers", on_workers)
 
@@ -164,6 +167,7 @@ class Spark:
         self.shares: list[Any] = []
         self.found: list[Any] = []
         self.sparkContext = self.read = self
+        self.defaultParallelism = CORES
 
     def format(self, source: str) -> Spark:
         return self
@@ -195,13 +199,12 @@ class Spark:
 
 
 def test_a_group_is_examined_in_one_task_and_an_empty_share_is_none(query: Query) -> None:
-    count = query.work.job.settings.stream.shuffle_partitions
     groups = [replace(LOOK.suspects[0], slot=Slot(uuid4(), uid)) for uid in range(20)]
     for suspects in (groups, groups[:1]):
         spark = query.work.spark = Spark()  # type: ignore[assignment]
         query.work._on_workers(lambda shares: iter(OUTCOMES), [*suspects, *suspects], ADMITTED)
         shares = [[each.slot.group for each in share] for _, share in spark.shares]
-        assert 0 < len(shares) <= min(count, len(suspects))
+        assert 0 < len(shares) <= min(CORES, len(suspects))
         assert all(shares)
         assert sum(map(len, shares)) == 2 * len(suspects)
         assert sum(len(set(share)) for share in shares) == len(suspects)

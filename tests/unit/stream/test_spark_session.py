@@ -31,7 +31,8 @@ def test_two_threads_start_one_context(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SparkContext", Context)
     monkeypatch.setattr(session, "SparkSession", SimpleNamespace(builder=builder))
     monkeypatch.setattr(session, "launch_jvm", lambda _conf: None)
-    monkeypatch.setattr(session, "_conf", lambda _settings: None)
+    monkeypatch.setattr(session, "options_of", lambda _settings: {})
+    monkeypatch.setattr(session, "_set_environment", lambda _settings: None)
     other = Thread(target=session.spark_session, args=(None,))
     Context.asks.append(other)
     session.spark_session(None)  # type: ignore[arg-type]

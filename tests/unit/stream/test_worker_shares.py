@@ -22,6 +22,7 @@ from streaming.pipeline.worker import (
     Job,
     each_once,
     read_looks,
+    unlimited,
 )
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
@@ -100,7 +101,9 @@ def examined(_job: Job, projection: Projection) -> Examiner:
 
 
 def on_right_clocks(_settings: Settings, _family: Family) -> Connections:
-    return cast(Connections, SimpleNamespace(clocks=OneNode().watch(), pauses=unpaused()))
+    return cast(
+        Connections, SimpleNamespace(clocks=OneNode().watch(), pauses=unpaused(), share=unlimited)
+    )
 
 
 def test_findings_come_back_without_the_rows_that_they_hold() -> None:
@@ -116,7 +119,9 @@ def test_what_waits_for_a_table_comes_back_between_one_and_two_intervals_later()
     expiries, waiting = MemoryExpiries(), Outcome(SLOT, Action.LOOK_LATER, None)
 
     def connected(_settings: Settings, _family: Family) -> Connections:
-        ours = SimpleNamespace(clocks=OneNode().watch(), pauses=unpaused(), expiries=expiries)
+        ours = SimpleNamespace(
+            clocks=OneNode().watch(), pauses=unpaused(), expiries=expiries, share=unlimited
+        )
         return cast(Connections, ours)
 
     def examines(_job: Job, _projection: Projection) -> Examiner:

@@ -59,3 +59,13 @@ def test_no_more_than_a_second_is_saved_up(clock: Clock) -> None:
 def test_reading_nothing_costs_nothing(clock: Clock) -> None:
     RateLimiter(100).spend(0)
     assert clock.slept == []
+
+
+def test_one_of_several_tasks_reads_its_part(clock: Clock) -> None:
+    limit = RateLimiter(100)
+    limit.share(4)
+    limit.spend(25)
+    assert clock.slept == pytest.approx([1.0])
+    limit.share(1)
+    limit.spend(25)
+    assert clock.slept == pytest.approx([1.0, 0.25])
