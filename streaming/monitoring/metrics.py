@@ -104,6 +104,7 @@ class Metrics:
     dropped: Counter = field(init=False)
     batch_duration: Histogram = field(init=False)
     state_rows: Gauge = field(init=False)
+    executors: LateGauge = field(init=False)
     examined: Counter = field(init=False)
     suspects: Counter = field(init=False)
     findings: Counter = field(init=False)
@@ -189,6 +190,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ("dropped", Counter, "rows_dropped_by_watermark", "Rows lost to a clock step; fresh start", ()),
     ("batch_duration", Histogram, "batch_duration_seconds", "Duration of batches", ()),
     ("state_rows", Gauge, "state_rows", "Ranges of offsets that wait", ("family",)),
+    ("executors", LateGauge, "executors", "Spark's executors; absent with a local master", ()),
     ("examined", Counter, "keys_examined", "Slots compared", ("family",)),
     ("suspects", Counter, "suspects", "Slots read again, truth at SERIAL", ("family",)),
     (

@@ -15,6 +15,7 @@ from pyspark.java_gateway import launch_gateway
 
 from reconcilers.words.errors import SparkDied
 from streaming.monitoring.logs import SPARK
+from streaming.pipeline.spark_state import STANDALONE
 
 log = logging.getLogger(SPARK)
 
@@ -37,8 +38,11 @@ def launch_jvm(conf: SparkConf) -> JavaGateway:
 
 
 def relay(output: Iterable[bytes]) -> None:
-    """Log each line of the JVM and its workers until the last of them ends."""
+    """Log each line of the JVM and its workers until the last of them ends.
+
+    Lines of executors that come and go are kept for `executors.ExecutorWatch`.
+    """
     for line in output:
         text = line.decode(errors="replace").rstrip()
-        if text and not text.startswith(ALWAYS_WARNED):
+        if text and not text.startswith(ALWAYS_WARNED) and not STANDALONE.take(text):
             log.error("%s", text)

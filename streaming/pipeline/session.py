@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock, current_thread, main_thread
+from threading import Event, Lock, Thread, current_thread, main_thread
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured, Unreachable
+from streaming.pipeline.executors import ExecutorWatch, asked_for
 from streaming.pipeline.jvm import LOG4J, launch_jvm
 from streaming.pipeline.needs import brings_jars, connector_jars
-from streaming.pipeline.spark_errors import spark_there
+from streaming.pipeline.spark_errors import STOPPED, spark_there
+from streaming.pipeline.spark_state import RunningSpark
 from streaming.pipeline.temporary import temporary_folder
-from streaming.settings import FIXED, INTERPRETER, PASSWORD, Settings
+from streaming.settings import FIXED, INTERPRETER, PASSWORD, Settings, StreamSettings, is_one_host
 
 DEEP_STACKS = "-Xss16m"
 """If a query is stopped in the middle of a batch, Spark matches the error with a regex that
@@ -42,6 +45,8 @@ ON_A_CLUSTER = {
     "spark.shuffle.io.retryWait": "2s",
 }
 """With Spark's own times an executor that hangs stops the stream for minutes (docs/cluster.md)."""
+OPTION = re.compile("IllegalArgument|NumberFormat|BindException|UnknownHost")
+"""Errors of a wrong option or name; others are of a cluster that does not answer."""
 ONE_STARTS = Lock()
 """A sweep or replay with a stream of its own needs a session in two threads at once."""
 
@@ -50,16 +55,22 @@ def spark_session(settings: Settings) -> SparkSession:
     """A session with the Kafka connector; the one of this process, if it has one.
 
     Raises `Misconfigured` if its jars are missing, if no temporary folder can be made, or if Spark
-    refuses an option; `SparkDied` if the JVM does not start.
+    refuses an option; `Unreachable` if its master does not answer; `SparkDied` if the JVM does not
+    start. On a cluster a thread logs what Spark waits for.
     """
     conf = SparkConf()
     conf.setAll(list(options_of(settings).items()))
     _set_environment(settings)
-    with ONE_STARTS:
-        if SparkContext._active_spark_context is None:  # noqa: SLF001 (no public way to ask)
-            with _signals_kept(), spark_there(), _options_taken():
-                SparkContext(conf=conf, gateway=launch_jvm(conf))
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    with ONE_STARTS, _signals_kept(), spark_there(), _taken_by(settings.stream):
+        first = SparkContext._active_spark_context is None  # noqa: SLF001 (no public way to ask)
+        if first:
+            SparkContext(conf=conf, gateway=launch_jvm(conf))
+        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if first and not settings.stream.is_local:
+        asked = asked_for(settings.stream.master, dict(settings.spark))
+        watch = ExecutorWatch(RunningSpark(spark), asked)
+        Thread(target=watch.run, args=(Event(),), name="executors", daemon=True).start()
+    return spark
 
 
 def options_of(settings: Settings) -> dict[str, str]:
@@ -69,11 +80,22 @@ def options_of(settings: Settings) -> dict[str, str]:
     """
     given = dict(settings.spark)
     java = " ".join(filter(None, (_java(settings), given.get(JAVA_OPTIONS))))
-    places = ON_THIS_HOST if settings.stream.is_local else ON_A_CLUSTER
+    times = {} if settings.stream.is_local else ON_A_CLUSTER
+    address = ON_THIS_HOST if is_one_host(settings.stream.master) else {}
     jars = {} if brings_jars(settings) else {"spark.jars": ",".join(connector_jars(settings))}
     memory = {"spark.driver.memory": settings.stream.driver_memory}
     master = {"spark.master": settings.stream.master}
-    return {**OURS, **places, **jars, **memory, **given, **FIXED, **master, JAVA_OPTIONS: java}
+    return {
+        **OURS,
+        **times,
+        **address,
+        **jars,
+        **memory,
+        **given,
+        **FIXED,
+        **master,
+        JAVA_OPTIONS: java,
+    }
 
 
 def _java(settings: Settings) -> str:
@@ -95,13 +117,19 @@ def _set_environment(settings: Settings) -> None:
 
 
 @contextmanager
-def _options_taken() -> Iterator[None]:
-    """Raise `Misconfigured`, in one line, for options with which Spark does not start."""
+def _taken_by(stream: StreamSettings) -> Iterator[None]:
+    """Raise why Spark does not start: `Misconfigured`, or `Unreachable` of a master."""
     try:
         yield
-    except Py4JJavaError as refused:
-        told = " ".join(str(refused.java_exception).split())
-        raise Misconfigured(f"Spark does not start: {told} (stream.master, [spark])") from refused
+    except Py4JJavaError as failed:
+        told = str(failed.java_exception).partition("\n")[0]
+        if stream.is_local or OPTION.search(told):
+            raise Misconfigured(
+                f"Spark does not start: {told} (stream.master, [spark])"
+            ) from failed
+        if STOPPED.search(told):
+            told = "it does not answer, or has ended the application"
+        raise Unreachable(f"Spark's master {stream.master}: {told}") from failed
 
 
 @contextmanager

@@ -22,6 +22,9 @@ REFUSED = re.compile(rf"{_OURS}\.Refused: ")
 OF_SERVERS = re.compile(
     rf"{_OURS}\.(Unreachable|Overloaded|ReadFailed|Refused)\b|kafka\.\w*\.?errors?\."
 )
+STOPPED = re.compile(r"stopped SparkContext|LiveListenerBus is stopped|SparkContext was shut down")
+"""How Spark names that its context has ended: on a cluster the master can end it, and the JVM
+lives."""
 _PYTHONS_ERROR = re.compile(r"[A-Za-z_.]+(Error|Exception): ")
 
 
@@ -51,13 +54,15 @@ def cause_of(told: str) -> str:
 
 @contextmanager
 def spark_there() -> Iterator[None]:
-    """Raise `SparkDied` if the JVM of Spark does not answer. An error that it reports stays.
+    """Raise `SparkDied` if Spark has ended, or its JVM does not answer. Other errors stay.
 
     A JVM that ends removes its temporary files while PySpark uses them.
     """
     try:
         yield
-    except Py4JJavaError:
+    except Py4JJavaError as failed:
+        if STOPPED.search(str(failed)):
+            raise SparkDied("Spark's master has ended the application: start again") from failed
         raise
     except (Py4JError, OSError, EOFError) as gone:
         why = getattr(gone, "strerror", None) or type(gone).__name__

@@ -22,7 +22,7 @@ def costs_on_cluster(settings: Settings) -> Iterator[str]:
     """What the settings cost on a cluster, a line each, where an operator has accepted it."""
     stream = settings.stream
     alone = stream.checkpoint_shared is False and _is_of_one_host(stream.checkpoint_dir)
-    if alone and not _is_one_host(stream.master):
+    if alone and not is_one_host(stream.master):
         yield (
             f"stream.checkpoint_dir {stream.checkpoint_dir} is not shared: when an executor is"
             f" lost, changes that wait, wait again for {stream.delay + stream.window:g} s (D + W)"
@@ -35,7 +35,7 @@ def _unfit(settings: Settings, environment: Mapping[str, str]) -> Iterator[str]:
         return
     if not (environment.get("PYSPARK_PYTHON") or options.get(INTERPRETER)):
         yield f"set PYSPARK_PYTHON or {INTERPRETER}: the executors' Python, with our packages"
-    if _is_one_host(stream.master):
+    if is_one_host(stream.master):
         return
     yield from _loopback(settings)
     if stream.checkpoint_shared is None and _is_of_one_host(stream.checkpoint_dir):
@@ -71,7 +71,7 @@ def is_loopback(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _is_one_host(master: str) -> bool:
+def is_one_host(master: str) -> bool:
     """Whether all executors run on this host: a local master, or one that only it can reach."""
     if master.startswith("local"):
         return True

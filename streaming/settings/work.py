@@ -61,6 +61,10 @@ class StreamSettings(Section):
     shuffle_partitions: int | None = Field(
         None, gt=0, description="tasks that share the looks of a batch; else one for each core"
     )
+    executors_within: Seconds = Field(
+        300.0,
+        description="on a cluster, longest time without any executor; then the stream ends",
+    )
     jars: Path = Field(
         Path(".jars/spark"),
         description="folder of the Kafka connector's jars, unless [spark] has spark.jars or"

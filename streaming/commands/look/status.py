@@ -43,6 +43,7 @@ from streaming.commands.wiring.generations import doubt_of, held_by_itself
 from streaming.commands.wiring.opened_stream import losses_of
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
+from streaming.monitoring.scrape import gauge
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import Watcher
@@ -78,7 +79,6 @@ def status(settings: Settings) -> Status:
         if watcher is not None:
             watcher.close()
     found = open_totals(own.journal)
-    watching = own.lineage.watching()
     standing = tuple(_standing(settings, own))
     known = CassandraSweeps(own.store, settings.cassandra.keyspace)
     swept = list(with_a_stream(settings, CassandraBookmarks(own.store)))
@@ -92,7 +92,7 @@ def status(settings: Settings) -> Status:
         stuck=sum(each.open for each in found.counts if each.state == State.STUCK),
         unresolved=sum(each.open for each in found.counts if each.kind == Kind.UNRESOLVED),
         breakers={breaker.value: why for breaker, why in own.journal.breakers().items()},
-        watched_since=iso_or_none(watching.since if watching else None),
+        watched_since=_watched_since(own),
         pauses=tuple(each.told for each in standing if each.pilot is None),
         pilots=tuple(each.told for each in standing if each.pilot is not None),
         sweeps={each.name: last_sweep(known, each.names) for each in swept},
@@ -101,7 +101,19 @@ def status(settings: Settings) -> Status:
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
         waits=found.waits,
         stale_right=found.stale_right(now_micros()),
+        executors=_executors(settings),
     )
+
+
+def _watched_since(own: OwnStores) -> str | None:
+    watching = own.lineage.watching()
+    return iso_or_none(watching.since if watching else None)
+
+
+def _executors(settings: Settings) -> int | None:
+    """The executors of the stream of this host; None with a local master, or without a stream."""
+    found = None if settings.stream.is_local else gauge(settings.metrics, "reconciler_executors")
+    return None if found is None else int(found)
 
 
 def with_a_stream(settings: Settings, bookmarks: Bookmarks) -> Iterator[Family]:

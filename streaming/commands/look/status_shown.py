@@ -54,7 +54,8 @@ class Status:
 
     ``held`` lists pauses that no person has asked for. ``waits`` is the number of findings that
     wait, by `Wait`. ``stale_right``: the age of the oldest open right that should be gone, None
-    without one. ``kafka`` is `REACHABLE`, or why Kafka cannot be asked.
+    without one. ``executors``: those of Spark, None if it is not known. ``kafka`` is `REACHABLE`,
+    or why Kafka cannot be asked.
     """
 
     keyspace: str
@@ -75,6 +76,7 @@ class Status:
     on_hold: int = 0
     waits: Mapping[str, int] = field(default_factory=dict)
     stale_right: float | None = None
+    executors: int | None = None
 
 
 def as_json(found: Status) -> dict[str, Any]:
@@ -113,6 +115,9 @@ def as_text(found: Status) -> Iterator[str]:
         yield f"Kafka does not answer, the lag is not known: {found.kafka}"
     for stream in found.streams:
         yield from _stream_text(stream)
+    if found.executors is not None:
+        none = "; without any nothing is compared" if not found.executors else ""
+        yield f"executors of Spark: {found.executors}{none}"
     yield from _held_back_text(found)
     if found.stale_right is not None:
         yield (

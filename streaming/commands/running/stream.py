@@ -41,7 +41,10 @@ from streaming.monitoring.agents import AgentWatch
 from streaming.monitoring.metrics import Metrics, serve
 from streaming.monitoring.sweeps import SweepReport
 from streaming.monitoring.unheard import UnheardTables, UnheardWatch
+from streaming.pipeline.executors import EndWithoutExecutors
 from streaming.pipeline.needs import refuse_without_spark
+from streaming.pipeline.session import spark_session
+from streaming.pipeline.spark_state import RunningSpark
 from streaming.settings import Mode, Settings, refuse_unsafe
 from streaming.tables import Cluster, RecentWrites, connect, schema_of, watch_addresses
 from streaming.tables.guardrails import refuse_guardrails
@@ -135,6 +138,7 @@ def _run_all(
     counting = _counters(opened, tuple(each for each in families if each.tallies))
     keeper = supervisor(opened, schema, counting.take if counting is not None else None)
     _watch_unheard(opened, families, schema, threads)
+    _watch_executors(opened, threads)
     others = [each for each in families[1:] if each.projections]
     beside = [_beside(opened, each) for each in others]
     shared = beside_of(opened, beside) if beside else None
@@ -179,6 +183,15 @@ def _watch_unheard(
     tables = UnheardTables(writes, Watcher(settings.kafka), keyspace, topic)
     watch = UnheardWatch(tables, families, columns, opened.metrics)
     threads.start("captured tables", watch.run)
+
+
+def _watch_executors(opened: OpenedStream, threads: Threads) -> None:
+    """Start the thread that ends a stream without executors; not with a master of this host."""
+    stream = opened.settings.stream
+    if not stream.is_local:
+        spark, show = RunningSpark(spark_session(opened.settings)), opened.metrics.executors.set
+        watch = EndWithoutExecutors(spark, show, stream.executors_within)
+        threads.start("executors", watch.run)
 
 
 def _sweep_by_itself(opened: Sequence[OpenedStream], threads: Threads) -> None:

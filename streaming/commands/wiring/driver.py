@@ -46,6 +46,7 @@ from streaming.pipeline.scheduled_looks import ExpiredCells
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.slice_work import SliceWork
 from streaming.pipeline.spark_files import CheckpointFolder
+from streaming.pipeline.spark_state import RunningSpark
 from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
 from streaming.pipeline.temporary import sparks_folders
@@ -78,7 +79,8 @@ def supervisor(
     position = StreamPosition(name, bookmarks, starting.ids, commit)
     decisions = batches(opened, clocks, counters, position, frontier, memory)
     ranges = Ranges(SliceFailures(CassandraFailingSlices(opened.store), name))
-    checks = (sparks_folders(stream).check, schema.check)
+    running = RunningSpark(spark_session(settings))
+    checks = (running.check, sparks_folders(stream).check, schema.check)
     return QuerySupervisor(
         query=_query(opened, decisions, ranges, beside),
         decisions=decisions,

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from checkpoints.bookmarks import Bookmark
 from checkpoints.clock import now_micros
@@ -34,7 +35,9 @@ from streaming.commands.look.status_shown import (
 )
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.lag import PartitionLag
-from streaming.settings import Mode, Settings
+from streaming.monitoring.metrics import Metrics, serve
+from streaming.monitoring.scrape import gauge
+from streaming.settings import MetricsSettings, Mode, Settings
 from streaming.settings.work import RightsSettings
 from tests.builders.canaries import reached
 from tests.builders.rights import FROM_EVENTS
@@ -215,7 +218,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
         *("breakers", "watched_since", "pauses", "pilots", "held", "sweeps", "losses", "on_hold"),
-        *("waits", "stale_right"),
+        *("waits", "stale_right", "executors"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}
@@ -225,6 +228,18 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     where = {"topic": "t", "partition": 0, "end": 10, "read": 7}
     assert stream["lag"][0] == {**where, "records": 3, "oldest": "2026-11-21T09:59:00+00:00"}
     assert stream["lag"][2]["records"] is None
+
+
+def test_executors_of_a_cluster_are_told_from_the_streams_metrics() -> None:
+    assert "executors" not in text()
+    assert "executors of Spark: 2\n" in text(executors=2)
+    assert "executors of Spark: 0; without any nothing is compared" in text(executors=0)
+    metrics = Metrics(CollectorRegistry())
+    here = MetricsSettings(host="127.0.0.1", port=serve(metrics, MetricsSettings(port=0)))
+    assert gauge(here, "reconciler_executors") is None, "a local master"
+    metrics.executors.set(2)
+    assert gauge(here, "reconciler_executors") == 2
+    assert gauge(MetricsSettings(port=1), "reconciler_executors") is None
 
 
 def test_ten_million_records_are_as_late_as_the_oldest_of_them() -> None:

@@ -1,0 +1,90 @@
+"""What a real Spark reports of its stages and its end, and what reaches its workers."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from threading import Thread
+
+from pyspark.sql import SparkSession
+
+from streaming.pipeline.executors import Stage
+from streaming.pipeline.spark_state import RunningSpark
+
+ROOT = Path(__file__).resolve().parents[2]
+ENDED = """
+    import sys
+    from pathlib import Path
+    from reconcilers.words.errors import SparkDied
+    from streaming.monitoring import logs
+    from streaming.pipeline.session import spark_session
+    from streaming.pipeline.spark_state import RunningSpark
+    from streaming.settings import load
+
+    def password(settings):
+        return settings.cassandra.password
+
+    logs.configure()
+    settings = load(Path(sys.argv[1]), {})
+    spark = spark_session(settings)
+    print(spark.sparkContext.parallelize([settings], 1).map(password).collect())
+    spark.sparkContext._jsc.sc().stop()
+    for ask in (RunningSpark(spark).check, RunningSpark(spark).executors):
+        try:
+            ask()
+        except SparkDied as died:
+            print(died)
+"""
+
+
+def _wait(of: Iterable[str]) -> Iterator[str]:
+    """A task that ends when its file is gone."""
+    for name in of:
+        while Path(name).exists():
+            time.sleep(0.01)
+        yield name
+
+
+def test_a_running_stage_is_seen_and_the_driver_is_no_executor(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    holds = tmp_path / "holds"
+    holds.touch()
+    state = RunningSpark(spark)
+    job = spark.sparkContext.parallelize([str(holds), "/no such file"], 2).mapPartitions(_wait)
+    thread = Thread(target=job.collect)
+    thread.start()
+    try:
+        while not (found := state.stages()):
+            assert thread.is_alive()
+    finally:
+        holds.unlink()
+        thread.join()
+    assert [(each.tasks, each.done) for each in found] == [(2, 0)]
+    assert all(isinstance(each, Stage) for each in found)
+    assert list(state.stages()) == list(state.executors()) == []
+
+
+def test_an_application_that_has_ended_is_told_and_workers_have_the_password(
+    quick_spark: None, tmp_path: Path
+) -> None:
+    """The password is in no task: on this host workers inherit it with the environment."""
+    (tmp_path / "ended.py").write_text(textwrap.dedent(ENDED), encoding="utf-8")
+    config = tmp_path / "reconcile.toml"
+    config.write_text(
+        f'[stream]\ntemp_dir = "{tmp_path / "temporary"}"\n[cassandra]\npassword = "of the file"\n'
+    )
+    ended = subprocess.run(
+        [sys.executable, str(tmp_path / "ended.py"), str(config)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    gone = "Spark's master has ended the application: start again"
+    assert ended.stdout.splitlines() == ["['of the file']", gone, gone]
