@@ -65,7 +65,8 @@ def test_a_running_stage_is_seen_and_the_driver_is_no_executor(
         thread.join()
     assert [(each.tasks, each.done) for each in found] == [(2, 0)]
     assert all(isinstance(each, Stage) for each in found)
-    assert list(state.stages()) == list(state.executors()) == []
+    assert not state.stages()
+    assert not state.executors()
 
 
 def test_an_application_that_has_ended_is_told_and_workers_have_the_password(

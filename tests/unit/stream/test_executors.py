@@ -12,6 +12,7 @@ import pytest
 from reconcilers.words.errors import SparkDied, Unreachable
 from reconcilers.words.exit_codes import ExitCode
 from streaming.pipeline import executors as module
+from streaming.pipeline import jvm
 from streaming.pipeline.executors import (
     EndWithoutExecutors,
     Executor,
@@ -19,7 +20,6 @@ from streaming.pipeline.executors import (
     Stage,
     asked_for,
 )
-from streaming.pipeline.jvm import relay
 from streaming.pipeline.spark_state import STANDALONE, StandaloneLog
 
 ONE, TWO = Executor("0", "h1"), Executor("1", "h2")
@@ -185,9 +185,13 @@ def test_an_executor_that_ends_at_its_start_has_a_host_and_a_reason() -> None:
     ]
 
 
-def test_lines_of_executors_are_kept_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_of_executors_are_kept_and_not_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = logging.getLogger("a JVM's")  # that of a command may be filtered from its end on
+    monkeypatch.setattr(jvm, "log", own)
     before = len(STANDALONE.ended())
     ends = f"{CLIENT}Executor updated: app-1/{77 + before} is now EXITED (no disk)\n"
-    relay([ends.encode(), b"TaskSetManager: Lost task\n"])
+    jvm.relay([ends.encode(), b"TaskSetManager: Lost task\n"])
     assert caplog.messages == ["TaskSetManager: Lost task"]
     assert len(STANDALONE.ended()) == before + 1
