@@ -34,8 +34,7 @@ class Reached:
     missing_since: Micros | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Consecutive canaries of one lane: no acknowledged one between them is missing.
 
     ``first`` and ``reached`` are the first and the last; ``previous`` is the number that the first
@@ -57,10 +56,10 @@ class Run:
 _FIRST = attrgetter("first.number")
 
 
-def joined(runs: Iterable[Run]) -> Iterator[Run]:
-    """Runs, ordered by their first numbers, with consecutive ones merged."""
+def consecutive(runs: Iterable[Run]) -> Iterator[Run]:
+    """Runs in any order, as runs in the order of their first numbers, consecutive ones merged."""
     whole: Run | None = None
-    for run in runs:
+    for run in sorted(runs, key=_FIRST):
         if whole is not None and run.previous <= whole.reached.number:
             whole = whole.joined(run)
             continue
@@ -115,8 +114,7 @@ class Chain:
         if not came:
             return self
         at = max(bisect_right(self.runs, came[0].first.number, key=_FIRST) - 1, 0)
-        later = sorted((*self.runs[at:], *came), key=_FIRST)
-        whole = (*self.runs[:at], *joined(later))
+        whole = (*self.runs[:at], *consecutive((*self.runs[at:], *came)))
         waits = self.missing_since is not None and whole[0].reached.number == reached
         since = self.missing_since if waits else now
         return Chain(whole, since if len(whole) > 1 else None)
@@ -133,5 +131,5 @@ class Chain:
     def given_up(self, now: Micros) -> Chain:
         """The chain without its first gap, whose canaries are lost."""
         heard, following, *rest = self.runs
-        first = replace(following, proven=max(heard.proven, following.proven))
+        first = following._replace(proven=max(heard.proven, following.proven))
         return Chain((first, *rest), now if rest else None)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reconcilers.capture.chain import NONE, Chain, Mark, Reached, Run
 from reconcilers.words.model import Micros
@@ -116,6 +117,32 @@ class Echo:
         return self.canary.node, self.topic, self.partition
 
 
+class PauseEnd(NamedTuple):
+    """A canary that may end a long time without canaries; ``newest`` arrived before it in a slice.
+
+    The other fields are those of `Canary`.
+    """
+
+    number: int
+    idle: Micros
+    at: Micros
+    newest: Mark
+
+
+class Echoes(NamedTuple):
+    """The echoes of one lane in a slice, folded.
+
+    ``previous`` is the number that the first of them names. ``ends`` may end long pauses.
+    ``astray`` is the newest mark that came astray, with its number of partitions, or None.
+    """
+
+    lane: Lane
+    previous: int
+    runs: tuple[Run, ...]
+    ends: tuple[PauseEnd, ...] = ()
+    astray: tuple[Mark, int] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A time between two canaries (µs, node's clock) of which a lane may lack events."""
@@ -161,8 +188,8 @@ class Frontier:
     chains: dict[Lane, Chain] = field(default_factory=dict)
     astray: dict[Node, tuple[Mark, int]] = field(default_factory=dict)
 
-    def hear(self, echoes: Iterable[Echo], now: Micros) -> list[Span]:
-        """Add echoes in the order of their offsets; return the spans that may be lost."""
+    def hear(self, echoes: Iterable[Echoes], now: Micros) -> list[Span]:
+        """Add the echoes of a slice, folded; return the spans that may be lost."""
         return [*self._heard(echoes, now), *self._overdue(now)]
 
     def proven(self, places: Collection[tuple[str, int]]) -> dict[Node, int]:
@@ -225,27 +252,23 @@ class Frontier:
         mark, partitions = self.astray.get(node, (UNHEARD, 0))
         return mark if last < number < partitions else UNHEARD
 
-    def _heard(self, echoes: Iterable[Echo], now: Micros) -> Iterator[Span]:
-        by_lane: dict[Lane, list[Canary]] = {}
-        for echo in echoes:
-            by_lane.setdefault(echo.lane, []).append(echo.canary)
-            if echo.astray:
-                node, told = echo.canary.node, (echo.canary.run().proven, echo.astray)
-                self.astray[node] = max(told, self.astray.get(node, told))
-        for lane, came in by_lane.items():
-            before = self.chains.get(lane) or Chain.begun(Reached(Mark(came[0].previous)))
-            self.chains[lane] = before.after((each.run() for each in came), now)
-            yield from self._unwatched(lane, before, came)
+    def _heard(self, echoes: Iterable[Echoes], now: Micros) -> Iterator[Span]:
+        for each in echoes:
+            if each.astray is not None:
+                node = each.lane[0]
+                self.astray[node] = max(each.astray, self.astray.get(node, each.astray))
+            before = self.chains.get(each.lane) or Chain.begun(Reached(Mark(each.previous)))
+            self.chains[each.lane] = before.after(each.runs, now)
+            yield from self._unwatched(each.lane, before, each.ends)
 
-    def _unwatched(self, lane: Lane, before: Chain, came: Iterable[Canary]) -> Iterator[Span]:
-        told, newest = set[int](), before.reached
-        for canary in came:
-            since = canary.at - canary.idle if canary.idle else newest.at
-            long = since and canary.at - since > self.rules.longest_pause
-            if long and canary.number not in told and not before.has(canary.number):
-                told.add(canary.number)
-                yield Span(lane, since, canary.at, UNWATCHED)
-            newest = max(newest, Mark(canary.number, canary.at))
+    def _unwatched(self, lane: Lane, before: Chain, ends: Iterable[PauseEnd]) -> Iterator[Span]:
+        told = set[int]()
+        for end in ends:
+            since = end.at - end.idle if end.idle else max(before.reached, end.newest).at
+            long = since and end.at - since > self.rules.longest_pause
+            if long and end.number not in told and not before.has(end.number):
+                told.add(end.number)
+                yield Span(lane, since, end.at, UNWATCHED)
 
     def _overdue(self, now: Micros) -> Iterator[Span]:
         for lane, chain in self.chains.items():

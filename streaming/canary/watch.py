@@ -9,7 +9,17 @@ from dataclasses import dataclass, field, replace
 
 from checkpoints.clock import to_seconds
 from reconcilers.capture.chain import Reached
-from reconcilers.capture.frontier import Echo, Frontier, Lane, Node, Proven, Span, Times
+from reconcilers.capture.frontier import (
+    Echo,
+    Echoes,
+    Frontier,
+    Lane,
+    Node,
+    Proven,
+    Span,
+    Times,
+)
+from reconcilers.capture.lane_echoes import folded
 from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
 
@@ -72,10 +82,14 @@ class FrontierWatch:
         lanes = self.frontier.chains
         self.frontier.keep({(topic, number) for _, topic, number in lanes} - set(places))
 
+    def folded(self, echoes: Iterable[tuple[int, Echo]]) -> list[Echoes]:
+        """All echoes of a slice with their offsets, as `hear` takes them."""
+        return folded(echoes, self.frontier.rules.longest_pause)
+
     def hear(
-        self, echoes: Iterable[Echo], places: Iterable[tuple[str, int]], looked_at: Micros
+        self, echoes: Iterable[Echoes], places: Iterable[tuple[str, int]], looked_at: Micros
     ) -> Proven:
-        """Take in a slice's echoes, in the order of offsets; return what all partitions prove now.
+        """Take in a slice's echoes, folded; return what all partitions prove now.
 
         ``places`` are the partitions that are read. All that was read before ``looked_at`` (µs) has
         been looked at; 0 if that is not known yet. Raises what ``events_lost`` raises.
@@ -97,10 +111,10 @@ class FrontierWatch:
         """What all of these partitions proved when the last slice was taken in."""
         return self.frontier.proven(self._ours(places))
 
-    def until_with(self, echoes: Sequence[Echo], places: Iterable[tuple[str, int]]) -> Times:
+    def until_with(self, echoes: Iterable[Echoes], places: Iterable[tuple[str, int]]) -> Times:
         """Up to when (µs) each node would be looked at if these echoes were taken in, too.
 
-        They are in the order of their offsets. The watch itself does not change.
+        The watch itself does not change.
         """
         now = self.frontier
         tried = replace(now, chains=dict(now.chains), astray=dict(now.astray))

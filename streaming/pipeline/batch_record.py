@@ -7,15 +7,14 @@ slice is never sent again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from uuid import UUID
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, KafkaIds, Offsets, Positions, nested
 from checkpoints.clock import to_seconds
 from reconcilers.capture.chain import Reached
-from reconcilers.capture.frontier import Echo, Lane, Proven
+from reconcilers.capture.frontier import Lane, Proven
 from reconcilers.counters.open_message import OpenMessage
 from reconcilers.words.errors import Retryable
 from reconcilers.words.model import SECOND, Micros
@@ -94,11 +93,6 @@ class BatchSummaries:
         self.take(BatchSummary(look.changes, proven, self.paused_because(), self.open_messages()))
 
 
-def in_order(echoes: Iterable[tuple[int, Echo]]) -> list[Echo]:
-    """The echoes of a slice, in the order of their offsets."""
-    return [echo for _, echo in sorted(echoes, key=itemgetter(0))]
-
-
 @dataclass(slots=True)
 class BatchRecord:
     """Records the slices of one family; without ``summaries`` there are no counters."""
@@ -117,7 +111,7 @@ class BatchRecord:
 
     def ended(self, look: BatchLook, piece: Slice) -> Proven:
         """Record a finished slice. Returns how far each node is looked at by now."""
-        proven = self.frontier.hear(in_order(look.echoes), piece.end, piece.done_before)
+        proven = self.frontier.hear(look.echoes, piece.end, piece.done_before)
         if self.summaries is not None:
             self.summaries.tell(look, proven)
         now = self.clock()

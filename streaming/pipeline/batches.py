@@ -11,7 +11,7 @@ from reconcilers.words.waiting import Wait
 from streaming.canary.alone import CanariesAlone
 from streaming.canary.memory_watch import Memories
 from streaming.pipeline.admission import AdmissionControl
-from streaming.pipeline.batch_record import BatchRecord, in_order
+from streaming.pipeline.batch_record import BatchRecord
 from streaming.pipeline.behind import BehindWatch
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.open_finding import OpenFinding
@@ -57,7 +57,7 @@ class Batches:
         read_at = piece.read_at or self.record.clock()  # unknown for late records
         answers = self.admission.answers(look, piece.name, read_at)
         if look.suspects:
-            heard = self.behind.heard(piece, in_order(look.echoes))
+            heard = self.behind.heard(piece, look.echoes)
             answers = replace(answers, behind=self.behind.why(heard), frontier=heard.frontier)
         admission = admit(replace(answers, ceiling=self.ceiling.left()))
         self.ceiling.reserve(admission, len(look.suspects))
@@ -66,7 +66,7 @@ class Batches:
     def canaries_alone(self, piece: Slice) -> BatchLook | None:
         """The canaries of a slice that holds nothing else; None for any other slice."""
         heard = self.alone.heard(piece.ranges)
-        return None if heard is None else BatchLook(echoes=heard)
+        return None if heard is None else BatchLook(echoes=self.record.frontier.folded(heard))
 
     def unreadable(self) -> frozenset[Slot]:
         """The places that are known to be unreadable: each is read alone, at its next look."""

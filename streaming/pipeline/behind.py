@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from checkpoints.clock import to_micros
-from reconcilers.capture.frontier import Echo
+from reconcilers.capture.frontier import Echoes
 from reconcilers.limits.behind import Heard, longest_age, why_behind
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
@@ -53,7 +53,7 @@ class BehindWatch:
     _is: bool = False
     _was: bool = False
 
-    def heard(self, piece: Slice, echoes: Sequence[Echo] = ()) -> Heard:
+    def heard(self, piece: Slice, echoes: Sequence[Echoes] = ()) -> Heard:
         """The canaries received up to now.
 
         ``echoes`` are those of this slice while it is not settled: what they prove was looked at.

@@ -6,18 +6,23 @@ first record to its last, and mostly nothing.
 
 from __future__ import annotations
 
+import pickle
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
 
 from checkpoints.bookmarks import OffsetRanges
-from reconcilers.capture.frontier import Echo
+from reconcilers.capture.frontier import Echoes
+from reconcilers.capture.lane_echoes import folded
 from reconcilers.declared.family import Family
-from reconcilers.words.model import Slot
+from reconcilers.words.model import Micros, Slot
 from streaming.pipeline.arrow import echo_of
 from streaming.pipeline.envelope import value_schema
 from streaming.pipeline.slice_work import RecordReader
@@ -30,22 +35,24 @@ KEPT, KEPT_FOR = 4, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is in a range: the part of each family by its name, and the canaries by offset."""
+    """What is in a range: the part of each family by its name, and the canaries of each lane."""
 
     parts: Mapping[str, OffsetRanges]
-    echoes: Sequence[tuple[int, Echo]]
+    echoes: Sequence[Echoes]
 
 
 @dataclass(slots=True)
 class RecordSearch:
     """Searches ranges for all families, each range once.
 
-    ``read`` returns the records of ranges; ``canaries`` is the keyspace of the canaries.
+    ``read`` returns the records of ranges; ``canaries`` is the keyspace of the canaries,
+    ``longest_pause`` (µs) the setting.
     """
 
     read: Callable[[OffsetRanges], DataFrame]
     families: Sequence[Family]
     canaries: str
+    longest_pause: Micros
     clock: Callable[[], float] = time.monotonic
     _known: list[tuple[float, OffsetRanges, Found]] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
@@ -79,9 +86,11 @@ class RecordSearch:
             .withColumn("echo", F.when(is_canary(name), echo(self.canaries)))
             .groupBy("topic", "partition")
             .agg(*ends, F.collect_list(heard).alias("heard"))
-            .collect()
         )
-        return Found(self._parts(found), [echo_of(each) for row in found for each in row.heard])
+        schema = StructType(found.drop("heard").schema.fields).add("echoes", "binary")
+        rows = found.mapInArrow(partial(_fold, self.longest_pause), schema).collect()
+        echoes = [each for row in rows for each in pickle.loads(row.echoes)]  # made by our workers
+        return Found(self._parts(rows), echoes)
 
     def _parts(self, found: Sequence[Row]) -> dict[str, OffsetRanges]:
         return {
@@ -92,6 +101,15 @@ class RecordSearch:
             }
             for number, family in enumerate(self.families)
         }
+
+
+def _fold(longest_pause: Micros, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """For ``mapInArrow``: the canaries of each partition (``heard``) as pickled ``echoes``."""
+    for batch in batches:
+        heard = batch["heard"].to_pylist()
+        echoes = [pickle.dumps(folded(map(echo_of, each), longest_pause)) for each in heard]
+        rest = batch.drop_columns(["heard"])
+        yield rest.append_column("echoes", pa.array(echoes, pa.binary()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from checkpoints.expiries import Expiries, Expiry
 from checkpoints.journal import Journal
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
-from reconcilers.capture.frontier import Echo
+from reconcilers.capture.frontier import Echo, Echoes
+from reconcilers.capture.lane_echoes import folded
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.memory import believed_since
 from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
@@ -107,7 +108,8 @@ class Job:
 class BatchLook:
     """What one worker found in its share of a batch. Times are µs.
 
-    ``changes`` counts the changes of each mailbox with counters; ``echoes`` are canaries by offset.
+    ``changes`` counts the changes of each mailbox with counters; ``echoes`` are the
+    canaries of each lane.
     """
 
     suspects: list[Suspect] = field(default_factory=list)
@@ -117,7 +119,7 @@ class BatchLook:
     oldest: Micros | None = None
     fast_writers: int = 0
     changes: Counter[UUID] = field(default_factory=Counter)
-    echoes: list[tuple[int, Echo]] = field(default_factory=list)
+    echoes: list[Echoes] = field(default_factory=list)
 
     def add(self, looked: LookResult) -> None:
         """Add the result of one look."""
@@ -205,10 +207,11 @@ def _look_share(
     collect_seldom()
     found = BatchLook()
     wakes: list[Wake] = []
+    echoes: list[tuple[int, Echo]] = []
     for batch in batches:
         settled = SettledKeys.of(batch)
         _keep_undecodable(job, settled.bad, found)
-        found.echoes.extend(settled.echoes)
+        echoes += settled.echoes
         _account(settled, found, to_micros(job.settings.stream.delay))
         wakes.extend(_glanced(job, apart, settled, found))
         if len(wakes) >= KEYS_AT_ONCE:
@@ -216,6 +219,7 @@ def _look_share(
             wakes = []
     if wakes:
         look_at(job, apart, wakes, found)
+    found.echoes = folded(echoes, to_micros(job.settings.canary.longest_pause))
     yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
 
 

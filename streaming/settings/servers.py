@@ -110,7 +110,10 @@ class CanarySettings(Section):
     keyspace: str = Field(
         "reconciler_canary", description="keyspace of the canaries, marked with CDC"
     )
-    interval: Seconds = Field(1.0, description="time between two canaries of a node")
+    interval: Seconds = Field(
+        1.0,
+        description="time between two canaries of a node; at least nodes × partitions / 2,000",
+    )
     usual_delay: Seconds = Field(
         10.0, description="how long capture usually takes; removals wait while it takes far longer"
     )

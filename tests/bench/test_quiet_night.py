@@ -13,7 +13,7 @@ import pytest
 
 from reconcilers.capture.frontier import Canary, Echo
 from tests.bench.report import publish, table
-from tests.builders.canaries import TOPIC, frontier_watch
+from tests.builders.canaries import TOPIC, frontier_watch, of_slice
 from tests.builders.rows import NOW, SECOND
 
 pytestmark = pytest.mark.bench
@@ -37,10 +37,11 @@ def night(missing: bool) -> list[list[Echo]]:
 
 
 def seconds_of(slices: Sequence[Sequence[Echo]]) -> list[float]:
-    """CPU time of each slice: what it proves if it is admitted, then what is heard when it ends."""
+    """CPU time of each folded slice: what it proves if admitted, then what is heard at its end."""
     watch = frontier_watch(nodes=lambda: ("n1",))
     spent = []
-    for number, echoes in enumerate(slices):
+    for number, came in enumerate(slices):
+        echoes = of_slice(*came)
         gc.collect()
         begun = time.process_time()
         watch.until_with(echoes, PLACES)

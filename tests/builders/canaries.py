@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 
 from reconcilers.capture.chain import Mark, Reached
-from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules, Marks, Node
+from reconcilers.capture.frontier import (
+    Canary,
+    Echo,
+    Echoes,
+    Frontier,
+    FrontierRules,
+    Marks,
+    Node,
+)
+from reconcilers.capture.lane_echoes import folded
 from reconcilers.words.model import Micros
 from streaming.canary.watch import FrontierWatch
 from streaming.monitoring.metrics import Metrics
@@ -61,6 +70,11 @@ def echo(
     before = tried or previous
     canary = Canary(node, number, previous, steady, number - before if before else 0, at=number)
     return Echo(canary, TOPIC, partition)
+
+
+def of_slice(*echoes: Echo) -> list[Echoes]:
+    """The echoes of a slice in the order of their offsets, as a worker folds them."""
+    return folded(enumerate(echoes), RULES.longest_pause)
 
 
 def reached(number: Micros, missing_since: Micros | None = None) -> Reached:

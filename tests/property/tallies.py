@@ -29,6 +29,7 @@ from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally, summ
 from reconcilers.rows.memory import Entry
 from reconcilers.words.model import Micros, Slot
 from streaming.counters.batch_summary import BatchSummary
+from tests.builders.canaries import of_slice
 from tests.fakes.checkpoints.memory import MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.property.mail import MAILBOXES, MILLISECOND, SECOND, START, time_uuid
@@ -405,7 +406,7 @@ class World:
         self._watermark = began - self.climate.delay
         echoes = [event for event in out if isinstance(event, Echo)]
         rows = [event for event in out if not isinstance(event, Echo)]
-        self._frontier.hear(echoes, began)
+        self._frontier.hear(of_slice(*echoes), began)
         took = self.within(self.climate.latest // 2)
         marked_in = self.rng.randrange(took + 1)
         changes = Counter(mailbox for (mailbox, _), _ in rows)

@@ -21,7 +21,7 @@ from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules, 
 from reconcilers.words.model import SECOND, Micros
 from streaming.canary.writer import CanaryWriter, PlacedCanaries
 from streaming.topics.lanes import KNOWN_AFTER, PARTITIONS_EVERY, Lanes, came_astray, leads_to
-from tests.builders.canaries import TOPIC
+from tests.builders.canaries import TOPIC, of_slice
 from tests.builders.rows import NOW
 
 STEP_S = 10
@@ -214,7 +214,7 @@ def test_no_loss_is_reported_nothing_is_proven_too_soon_and_the_frontier_goes_on
         for node in NODES:
             topic.mail(node, rng)
         writing.write()
-        lost += frontier.hear(topic.came(second), topic.now)
+        lost += frontier.hear(of_slice(*topic.came(second)), topic.now)
         until = frontier.until([(TOPIC, number) for number in range(topic.partitions)])
         for node, at in until.items():
             assert not [each for each in topic.missing[node] if each < at], "it has not come yet"

@@ -1,5 +1,7 @@
 """Spark without servers, set up as the product's is where the plans depend on it."""
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +10,7 @@ from pyspark.sql import SparkSession
 
 @pytest.fixture(scope="module")
 def spark(quick_spark: None) -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[1]").appName("tests")
     builder = builder.config("spark.sql.shuffle.partitions", "1")
     builder = builder.config("spark.sql.session.timeZone", "UTC")

@@ -13,7 +13,7 @@ from reconcilers.words.model import Slot, look_again
 from streaming.pipeline.record_search import KEPT, KEPT_FOR, RecordSearch, SearchedReader
 from streaming.pipeline.worker import BatchLook
 from tests.builders.rights import BOB, FROM_EVENTS, SHARED, place
-from tests.builders.rows import MESSAGE_ID
+from tests.builders.rows import MESSAGE_ID, SECOND
 from tests.spark.records import CANARIES, COLUMNS, SUSPECTS, TOPIC, Record, event, published
 from tests.spark.test_envelope import canary
 
@@ -39,7 +39,9 @@ class Kafka:
         return self.spark.createDataFrame(placed, COLUMNS)
 
     def search(self) -> RecordSearch:
-        return RecordSearch(self.read, [FROM_EVENTS, MAILBOXES], CANARIES, lambda: self.now)
+        return RecordSearch(
+            self.read, [FROM_EVENTS, MAILBOXES], CANARIES, 600 * SECOND, lambda: self.now
+        )
 
 
 @dataclass
@@ -77,7 +79,7 @@ def test_where_nothing_names_the_family_the_canaries_are_heard_without_a_look(
     reader = Reader()
     look = SearchedReader(FROM_EVENTS.name, kafka.search(), reader).look(RANGES, APART)
     assert (look.examined, reader.looked) == (0, [])
-    assert [(offset, echo.canary.number) for offset, echo in look.echoes] == [(10, 17), (14, 18)]
+    assert [(each.previous, len(each.runs)) for each in look.echoes] == [(16, 1)]
 
 
 def test_canaries_outside_the_part_of_the_family_are_heard_with_its_look(kafka: Kafka) -> None:
@@ -85,7 +87,7 @@ def test_canaries_outside_the_part_of_the_family_are_heard_with_its_look(kafka: 
     reader = Reader()
     look = SearchedReader(FROM_EVENTS.name, kafka.search(), reader).look(RANGES, APART)
     assert (look.examined, reader.looked) == (1, [{(TOPIC, 0): (12, 13)}])
-    assert [offset for offset, _ in look.echoes] == [10, 14]
+    assert [each.runs[0].reached.number for each in look.echoes] == [18]
 
 
 def test_canaries_that_are_not_ours_or_cannot_be_read_are_left_out(kafka: Kafka) -> None:
@@ -95,7 +97,7 @@ def test_canaries_that_are_not_ours_or_cannot_be_read_are_left_out(kafka: Kafka)
     reader = Reader()
     look = SearchedReader(FROM_EVENTS.name, kafka.search(), reader).look(RANGES, APART)
     assert reader.looked == []
-    assert [offset for offset, _ in look.echoes] == [13]
+    assert [each.runs[0].reached.number for each in look.echoes] == [17]
 
 
 def test_a_range_is_searched_once_for_all_families(kafka: Kafka) -> None:

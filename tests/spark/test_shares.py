@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from reconcilers.declared.families.message import MESSAGE
 from streaming.pipeline.keys import grouper
 from tests.spark.records import Record, event, keys
+from tests.spark.test_envelope import canary
 
 MAILBOXES = [f"11111111-0000-1000-8000-{number:012}" for number in range(8)]
 UIDS = range(1, 4)
@@ -48,3 +49,12 @@ def test_each_key_comes_once_and_a_mailbox_in_one_share(spark: SparkSession, sha
 def test_one_share_needs_no_shuffle(spark: SparkSession, shares: int, shuffled: bool) -> None:
     plan = shared(spark, shares)._jdf.queryExecution().executedPlan().toString()
     assert ("Exchange" in plan) is shuffled
+
+
+def test_all_canaries_of_a_slice_are_in_one_share(spark: SparkSession) -> None:
+    """It is folded there, in the order of offsets."""
+    canaries = [canary(number=number) for number in range(20)]
+    decoded = keys(spark, MESSAGE, *changes(), *canaries)
+    found = grouper(MESSAGE)(decoded, 3).withColumn("share", F.spark_partition_id()).collect()
+    heard = [row.share for row in found if row.echo is not None]
+    assert (len(heard), len(set(heard))) == (20, 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from checkpoints.bookmarks import Offsets
+from checkpoints.clock import to_micros
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.pipeline.range_reader import records_of
 from streaming.pipeline.record_search import RecordSearch
@@ -29,8 +30,8 @@ def beside_of(opened: OpenedStream, families: Sequence[OpenedStream]) -> Beside:
     settings = opened.settings
     kafka, stream = settings.kafka, settings.stream.seldom
     bound = [each.job.family for each in families]
-    read = partial(records_of, spark_session(settings), kafka)
-    search = RecordSearch(read, bound, settings.canary.keyspace)
+    read, canary = partial(records_of, spark_session(settings), kafka), settings.canary
+    search = RecordSearch(read, bound, canary.keyspace, to_micros(canary.longest_pause))
     watcher = Watcher(kafka)
 
     def ends() -> Offsets:

@@ -21,7 +21,8 @@ from reconcilers.capture.frontier import (
     Marks,
     Span,
 )
-from tests.builders.canaries import RULES, TOPIC, echo, reached
+from reconcilers.capture.lane_echoes import folded
+from tests.builders.canaries import RULES, TOPIC, echo, of_slice, reached
 from tests.builders.rows import NOW, SECOND
 
 PLACES = [(TOPIC, 0), (TOPIC, 1)]
@@ -30,7 +31,7 @@ LANE = ("n1", TOPIC, 0)
 
 def heard(*echoes: Echo, rules: FrontierRules = RULES) -> Frontier:
     frontier = Frontier(rules)
-    assert frontier.hear(echoes, NOW) == []
+    assert frontier.hear(of_slice(*echoes), NOW) == []
     return frontier
 
 
@@ -93,7 +94,7 @@ def test_what_canaries_prove(case: str) -> None:
 def test_while_one_is_missing_nothing_more_is_proven_and_all_when_it_comes() -> None:
     frontier = heard(echo(10, 0), echo(40, 30), echo(30, 20))
     assert frontier.proven(PLACES[:1]) == {"n1": 0}
-    frontier.hear([echo(20, 10)], NOW)
+    frontier.hear(of_slice(echo(20, 10)), NOW)
     assert frontier.proven(PLACES[:1]) == {"n1": 30}
     assert frontier.reached() == {LANE: reached(40)}
 
@@ -102,7 +103,7 @@ def test_while_a_node_joins_or_leaves_nothing_is_proven() -> None:
     """The canary may have reached another node than the one whose name it has."""
     moving = heard(echo(10, 0), echo(20, 10, steady=False))
     assert moving.proven(PLACES[:1]) == {"n1": 0}
-    moving.hear([echo(30, 20)], NOW)
+    moving.hear(of_slice(echo(30, 20)), NOW)
     assert moving.proven(PLACES[:1]) == {"n1": 20}
 
 
@@ -118,6 +119,29 @@ def test_a_node_that_has_left_is_forgotten() -> None:
     assert frontier.newest() == {"n1": 10}
 
 
+def test_a_slice_is_folded_in_the_order_of_its_offsets() -> None:
+    """A share has them in any order: the first one tells where a lane begins."""
+    (came,) = folded([(7, echo(20, 10)), (5, echo(10, 0))], RULES.longest_pause)
+    assert (came.lane, came.previous) == (LANE, 0)
+    assert [each.reached.number for each in came.runs] == [20]
+
+
+def test_a_slice_travels_as_one_piece_a_lane_however_many_canaries_came() -> None:
+    night = [
+        echo(at, at - 1, node, partition)
+        for at in range(2, 1_000)
+        for node in ("n1", "n2")
+        for partition in range(3)
+        if at != 500
+    ]
+    came = of_slice(*night)
+    assert sorted(each.lane for each in came) == [
+        (node, TOPIC, partition) for node in ("n1", "n2") for partition in range(3)
+    ]
+    assert {len(each.runs) for each in came} == {2}, "one gap"
+    assert not any(each.ends for each in came)
+
+
 def test_a_partition_that_is_not_read_any_more_is_forgotten() -> None:
     frontier = heard(echo(10, 0), echo(5, 0, partition=1))
     frontier.keep(PLACES[:1])
@@ -128,7 +152,7 @@ def test_before_the_time_at_which_a_node_took_a_canary_all_is_heard() -> None:
     """By that node's clock, whatever its number."""
     frontier = Frontier(RULES)
     canaries = [Canary("n1", 7, 0, at=NOW), Canary("n1", 8, 7, at=NOW + SECOND)]
-    frontier.hear([Echo(each, TOPIC, 0) for each in canaries], NOW)
+    frontier.hear(of_slice(*(Echo(each, TOPIC, 0) for each in canaries)), NOW)
     assert frontier.proven(PLACES[:1]) == {"n1": 7}
     assert frontier.until(PLACES[:1]) == {"n1": NOW + SECOND}
     assert frontier.until(PLACES) == {"n1": 0}
@@ -141,7 +165,7 @@ def test_a_clock_that_was_a_year_ahead_for_a_moment_dates_one_canary_and_no_othe
     times = [NOW, NOW + year, NOW + 2 * SECOND]
     for number, at in enumerate(times, 1):
         canary = Canary("n1", number, number - 1, idle=SECOND, at=at)
-        assert frontier.hear([Echo(canary, TOPIC, 0)], NOW + 3 * SECOND) == [], "no pause"
+        assert frontier.hear(of_slice(Echo(canary, TOPIC, 0)), NOW + 3 * SECOND) == [], "no pause"
     assert frontier.until(PLACES[:1]) == {"n1": times[-1]}
     assert frontier.newest() == {"n1": times[-1]}
 
@@ -159,7 +183,7 @@ def astray(number: int, previous: int, partitions: int = 3) -> Echo:
 def test_a_partition_that_an_agent_does_not_know_holds_nothing_of_it() -> None:
     frontier = heard(echo(10, 0), echo(20, 10), echo(10, 0, partition=1), echo(20, 10, partition=1))
     assert frontier.until([*PLACES, ADDED]) == {"n1": 0}
-    frontier.hear([astray(20, 10)], NOW)
+    frontier.hear(of_slice(astray(20, 10)), NOW)
     assert frontier.until([*PLACES, ADDED]) == {"n1": 20}
     assert frontier.proven([*PLACES, ADDED]) == {"n1": 10}
 
@@ -199,7 +223,7 @@ def test_of_two_lanes_of_a_canary_in_one_partition_the_first_counts() -> None:
         frontier = heard(echo(10, 0))
         echoes = [echo(30, 20), echo(30, 0)]
         for each in [echoes] if together else [[each] for each in echoes]:
-            frontier.hear(each, NOW)
+            frontier.hear(of_slice(*each), NOW)
         assert frontier.reached() == {LANE: reached(10, NOW)}
         assert len(frontier.hear([], NOW + RULES.lost_after + 1)) == 1
 
@@ -219,7 +243,7 @@ def test_one_that_does_not_come_is_lost_after_a_while_and_its_span_is_told_once(
 
 def test_a_second_gap_has_its_own_time() -> None:
     frontier = heard(echo(10, 0), echo(30, 20))
-    frontier.hear([echo(50, 40)], NOW + SECOND)
+    frontier.hear(of_slice(echo(50, 40)), NOW + SECOND)
     assert len(frontier.hear([], NOW + RULES.lost_after + 1)) == 1
     assert frontier.hear([], NOW + 2 * RULES.lost_after) == []
     assert len(frontier.hear([], NOW + 2 * RULES.lost_after + 2)) == 1
@@ -228,28 +252,28 @@ def test_a_second_gap_has_its_own_time() -> None:
 
 def test_one_that_comes_in_time_is_not_lost() -> None:
     frontier = heard(echo(10, 0), echo(30, 20))
-    assert frontier.hear([echo(20, 10)], NOW + RULES.lost_after + 1) == []
+    assert frontier.hear(of_slice(echo(20, 10)), NOW + RULES.lost_after + 1) == []
 
 
 def test_a_long_time_without_canaries_is_told_when_the_next_one_comes() -> None:
     pause = RULES.longest_pause
     frontier = heard(echo(SECOND, 0), echo(SECOND + pause, SECOND))
     late = echo(2 * SECOND + 2 * pause, SECOND + pause)
-    (span,) = frontier.hear([late, late], NOW)
+    (span,) = frontier.hear(of_slice(late, late), NOW)
     assert span == Span(LANE, SECOND + pause, 2 * SECOND + 2 * pause, UNWATCHED)
 
 
 def test_a_node_that_was_away_while_canaries_were_tried_is_no_time_without() -> None:
     pause = RULES.longest_pause
     frontier = heard(echo(SECOND, 0))
-    assert frontier.hear([echo(9 * pause, SECOND, tried=9 * pause - SECOND)], NOW) == []
+    assert frontier.hear(of_slice(echo(9 * pause, SECOND, tried=9 * pause - SECOND)), NOW) == []
 
 
 def test_one_that_names_none_before_it_ends_a_pause_all_the_same() -> None:
     """Its table was made anew, or its place is another one."""
     pause = RULES.longest_pause
     frontier = heard(echo(SECOND, 0))
-    (span,) = frontier.hear([echo(SECOND + pause + 1, 0)], NOW)
+    (span,) = frontier.hear(of_slice(echo(SECOND + pause + 1, 0)), NOW)
     assert span == Span(LANE, SECOND, SECOND + pause + 1, UNWATCHED)
 
 
@@ -257,7 +281,7 @@ def test_after_a_restart_what_was_heard_before_is_gone_on_with() -> None:
     before = heard(echo(10, 0), echo(20, 10))
     after = Frontier(RULES)
     after.begin(before.reached())
-    assert after.hear([echo(20, 10), echo(40, 30)], NOW) == []
+    assert after.hear(of_slice(echo(20, 10), echo(40, 30)), NOW) == []
     assert after.reached() == {LANE: reached(20, NOW)}
     assert len(after.hear([], NOW + RULES.lost_after + 1)) == 1
 

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.capture.frontier import Canary, Echo, Frontier, FrontierRules
-from tests.builders.canaries import RULES, TOPIC
+from reconcilers.capture.lane_echoes import folded
+from tests.builders.canaries import RULES, TOPIC, of_slice
 from tests.builders.one_by_one import PlainFrontier
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq")
@@ -52,7 +53,7 @@ def comparisons(seconds: int, missing: set[int], slices: int = 10) -> int:
     size = -(-len(echoes) // slices)
     Counted.made.clear()
     for number in range(slices):
-        frontier.hear(echoes[number * size : (number + 1) * size], 1)
+        frontier.hear(of_slice(*echoes[number * size : (number + 1) * size]), 1)
     return Counted.made.total()
 
 
@@ -122,6 +123,9 @@ def test_it_decides_as_the_plain_rule(history: tuple[FrontierRules, list[list[Ec
     rules, slices = history
     plain, frontier = PlainFrontier(rules), Frontier(rules)
     for now, echoes in enumerate(slices, 1):
-        expected, found = plain.hear(echoes, now), frontier.hear(echoes, now)
+        expected, found = (
+            plain.hear(echoes, now),
+            frontier.hear(folded(enumerate(echoes), rules.longest_pause), now),
+        )
         assert sorted(found, key=str) == sorted(expected, key=str)
         assert list(state(frontier)) == list(plain_state(plain))

@@ -126,6 +126,20 @@ def test_a_node_that_nobody_heard_of_is_named() -> None:
     assert told["10.0.0.2"].startswith("problem")
 
 
+@pytest.mark.parametrize(
+    ("partitions", "warned"), [(1_000, []), (1_001, ["canary.interval to 1.0"])]
+)
+def test_an_interval_that_is_short_for_so_many_lanes_is_told(
+    partitions: int, warned: list[str]
+) -> None:
+    lanes = {(node, "james", part): reached(NOW) for node in NODES for part in range(partitions)}
+    newest = Bookmark("stream", {}, recorded_at=NOW, heard=lanes)
+    found = list(canary.heard(context(WithCanaries()), newest))
+    told = [each for each in found if each.level is Level.WARNING]
+    assert len(told) == len(warned)
+    assert all(words in str(each) for words, each in zip(warned, told, strict=True))
+
+
 def test_the_partition_that_is_furthest_behind_counts() -> None:
     lanes = {("n1", "james", 0): reached(NOW), ("n1", "james", 1): reached(NOW - 3_600 * SECOND)}
     newest = Bookmark("stream", {}, recorded_at=NOW, heard=lanes)

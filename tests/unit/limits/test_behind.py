@@ -17,7 +17,7 @@ from streaming.pipeline.behind import BehindWatch, judged_within, longest_age_of
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.slices import Slice
 from streaming.settings import Settings
-from tests.builders.canaries import TOPIC, echo, frontier_watch
+from tests.builders.canaries import TOPIC, echo, frontier_watch, of_slice
 from tests.builders.found import suspect_at
 from tests.builders.rows import NOW, SECOND, SLOT
 from tests.fakes.checkpoints.memory import MemoryJournal
@@ -85,7 +85,7 @@ class Watched:
         """Two canaries of this moment."""
         echoes = [echo(self.now - 1, self._last), echo(self.now, self.now - 1)]
         self._last = self.now
-        self.frontier.hear(echoes, [(TOPIC, 0)], self.now)
+        self.frontier.hear(of_slice(*echoes), [(TOPIC, 0)], self.now)
 
     def at(self, done_before: Micros = NOW) -> bool:
         """Whether it is behind at a slice that was read now."""

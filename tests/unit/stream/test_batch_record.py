@@ -17,7 +17,7 @@ from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosi
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from tests.builders.canaries import TOPIC as CANARIES
-from tests.builders.canaries import echo, frontier_watch, reached
+from tests.builders.canaries import echo, frontier_watch, of_slice, reached
 from tests.builders.failing import unreachable
 from tests.builders.found import suspect_at
 from tests.builders.rows import NOW, SECOND
@@ -145,7 +145,7 @@ def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silenc
 ) -> None:
     ended.settled = WITH_CANARIES
     looked = NOW - SECOND  # all that was read before
-    ended.end(BatchLook(echoes=[(1, echo(looked - 2 * SECOND, 0)), (2, echo(looked, 0, "n2"))]))
+    ended.end(BatchLook(echoes=of_slice(echo(looked - 2 * SECOND, 0), echo(looked, 0, "n2"))))
     assert ended.shown("capture_delay_seconds", node="n1") == 2
     assert ended.shown("capture_delay_seconds", node="n2") == 0
     ended.end(at=NOW + 29 * SECOND)
@@ -155,7 +155,7 @@ def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silenc
 def test_how_far_canaries_were_heard_is_kept_with_what_is_settled(ended: Ended) -> None:
     """A fresh process notices one that is missing."""
     ended.settled = WITH_CANARIES
-    ended.end(BatchLook(echoes=[(1, echo(10, 5))]))
+    ended.end(BatchLook(echoes=of_slice(echo(10, 5))))
     kept = ended.bookmarks.newest(STREAM)
     assert kept is not None
     assert kept.heard == {("n1", CANARIES, 0): reached(10)}
@@ -163,6 +163,6 @@ def test_how_far_canaries_were_heard_is_kept_with_what_is_settled(ended: Ended) 
     again.settled = WITH_CANARIES
     again.bookmarks.record(kept)
     again.record.start()
-    again.end(BatchLook(echoes=[(2, echo(30, 20))]))
+    again.end(BatchLook(echoes=of_slice(echo(30, 20))))
     again.end(at=NOW + 120 * SECOND)
     assert again.lost == [30]

@@ -41,7 +41,7 @@ from streaming.steps.outcome import Outcome
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import ABOVE
 from streaming.topics import came_astray
-from tests.builders.canaries import TOPIC, CapturedAs, echo, frontier_watch
+from tests.builders.canaries import TOPIC, CapturedAs, echo, frontier_watch, of_slice
 from tests.builders.found import finding_at, suspect_at
 from tests.builders.rows import FAMILY, MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
 from tests.builders.slots import uid_of
@@ -162,7 +162,7 @@ def test_a_stream_whose_lease_was_taken_may_go_on_no_more() -> None:
 
 
 ONE_SUSPECT = BatchLook([suspect_at(HELD, Kind.EXTRA_ROW)], examined=9)
-CANARIES = [(0, echo(NOW, 0)), (1, echo(NOW + 1, NOW))]
+CANARIES = of_slice(echo(NOW, 0), echo(NOW + 1, NOW))
 
 
 def held() -> Finding:

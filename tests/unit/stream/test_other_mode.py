@@ -19,7 +19,7 @@ from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.settings import Mode, Settings
-from tests.builders.canaries import CapturedAs, echo, frontier_watch, reached
+from tests.builders.canaries import CapturedAs, echo, frontier_watch, of_slice, reached
 from tests.builders.rows import NOW, SECOND
 from tests.fakes.checkpoints.losses import MemoryLosses
 from tests.fakes.checkpoints.memory import MemoryLineage
@@ -183,6 +183,6 @@ def test_a_canary_that_is_missing_where_one_mode_follows_the_other_is_noticed() 
     other = OtherStream(lambda: settled, (), watch.begin)
     StartingPoint(Kafka(), ("james",), lambda: None, other, lambda _places: None).positions()
     after = NOW + 2 * SECOND  # the one between was acknowledged, and neither mode has heard it
-    watch.hear([echo(after, previous=NOW + SECOND)], [("james", 0)], after)
+    watch.hear(of_slice(echo(after, previous=NOW + SECOND)), [("james", 0)], after)
     watch.hear([], [("james", 0)], after + 61 * SECOND)
     assert lost == [after]

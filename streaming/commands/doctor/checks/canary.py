@@ -10,7 +10,7 @@ from checkpoints.clock import now_micros, to_micros, to_seconds
 from reconcilers.capture.frontier import CANARY_TABLE, newest_of
 from reconcilers.words.model import Micros
 from streaming.commands.doctor.checks.capture import turn_on
-from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem
+from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode
 from streaming.tables.canary_schema import add, lacking, one_copy, statements
@@ -21,6 +21,8 @@ STALE: Micros = 180_000_000
 """A stream that has recorded nothing for so long does not run: nothing is heard then."""
 SLACK: Micros = 60_000_000
 """So much later than usual a canary may come."""
+LANES_A_SECOND = 2_000
+"""Most canaries that all nodes take each second: one for each node and partition in an interval."""
 
 
 def canary_table(context: CassandraContext) -> Iterator[Check]:
@@ -81,6 +83,7 @@ def canaries_heard(context: CassandraContext) -> Iterator[Check]:
 
 def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
     """What a stream's newest bookmark stores of each node's canaries."""
+    yield from _interval(context.settings.canary.interval, len(newest.heard))
     stream, times = context.settings.stream, newest_of(newest.heard)
     late = to_micros(stream.delay + 2 * stream.window) + SLACK
     for node, address in context.cluster.nodes().items():
@@ -97,4 +100,16 @@ def heard(context: CassandraContext, newest: Bookmark) -> Iterator[Check]:
             f"no canary of {address} {since}: what is captured there is not known",
             "start its agent, or restart it: at times it does not see tables that appeared with"
             " their keyspace; do all agents write to one topic? See deploy/runbook.md",
+        )
+
+
+def _interval(interval: float, lanes: int) -> Iterator[Check]:
+    """Whether so many lanes are too many for an interval (s)."""
+    least = lanes / LANES_A_SECOND
+    if interval < least:
+        yield warning(
+            f"canaries of {lanes} nodes × partitions each {interval:g} s are more events than they"
+            " need to be",
+            f"set canary.interval to {least:.1f} or more; 64 partitions of the agents' topic are"
+            " enough",
         )
