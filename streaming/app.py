@@ -16,7 +16,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
-from reconcilers.words.errors import ReconcilerError
+from reconcilers.words.errors import ReconcilerError, WrongSettings
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming.commands.running.signals import Signalled, ended_by_signals
 from streaming.monitoring import logs
@@ -70,9 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with ended_by_signals():
             arguments = parsed(sys.argv[1:] if argv is None else argv)
             logs.configure()
-            from streaming.settings import load  # `--help` and `--version` need no settings
+            from streaming import settings  # `--help` and `--version` need none
 
-            done = int(arguments.run(load(arguments.config), arguments))
+            file = settings.settings_file(arguments.config)
+            done = int(arguments.run(settings.load(file), arguments))
             sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,12 +88,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ended_by(failed: BaseException, code: ExitCode) -> int:
-    """Write one line for an error and return its code. A defect's traceback goes to the log."""
-    text = str(failed)
+    """Write one line for an error and return its code. A defect's traceback goes to the log.
+
+    Settings that are wrong are a line each.
+    """
+    texts = failed.problems if isinstance(failed, WrongSettings) else (str(failed),)
     if code is ExitCode.DEFECT:
         log.critical("a defect of the reconciler", exc_info=failed)
-        text = f"a defect of the reconciler: {failed!r}; the log has its traceback"
-    sys.stderr.write(f"reconcile: {' '.join(text.split())}\n")
+        texts = (f"a defect of the reconciler: {failed!r}; the log has its traceback",)
+    for text in texts:
+        sys.stderr.write(f"reconcile: {' '.join(text.split())}\n")
     return code
 
 
@@ -105,16 +110,31 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
+    _add_config(parser, None)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    chosen = next((word for word in argv if word in COMMANDS), None)
+    chosen = _command(argv)
     for name, (module, told) in COMMANDS.items():
         command = commands.add_parser(name, help=told)
         if name == chosen:
             import_module(f"streaming.commands.{module}").add_arguments(command)
-            command.add_argument(
-                "--config", type=Path, metavar="FILE", help="settings (TOML); see docs/settings.md"
-            )
+            _add_config(command, argparse.SUPPRESS)  # else it hides the one before the command
     return parser.parse_args(argv)
+
+
+def _add_config(parser: argparse.ArgumentParser, default: str | None) -> None:
+    told = "settings (TOML); else that of RECONCILE_CONFIG, or /etc/reconciler/reconcile.toml"
+    parser.add_argument("--config", type=Path, default=default, metavar="FILE", help=told)
+
+
+def _command(argv: Sequence[str]) -> str | None:
+    """The command that is chosen; `None` if there is none."""
+    words = iter(argv)
+    for word in words:
+        if word in COMMANDS:
+            return word
+        if word == "--config":
+            next(words, None)
+    return None
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
     ├── EndedItself            5  only a new process can continue; its supervisor starts it
     │   └── SparkDied             the JVM is gone
     └── Misconfigured          2  settings, arguments or tables are wrong
+        ├── WrongSettings         each setting that is wrong, with its place
         ├── OtherSchema        3  another version of the product created our keyspace
         ├── EventsLost         3  changes expired in Kafka before they were examined
         ├── NotOffline         3  a fix that needs all services offline is not safe now
@@ -94,6 +95,14 @@ class Misconfigured(ReconcilerError):
     """The settings or the environment are wrong. The message says what to change."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.USAGE
+
+
+class WrongSettings(Misconfigured):
+    """Settings that are not possible. ``problems`` has a line for each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class EventsLost(Misconfigured):

@@ -1,8 +1,8 @@
 """All settings; the only room that reads settings files and the environment.
 
 A setting is read from the environment first (``RECONCILE_CASSANDRA__PORT=9042``), then from the
-TOML file of ``--config``, then from the defaults here. Durations are seconds. `docs/settings.md` is
-made from the descriptions in `servers` and `work`.
+settings file (`settings_file`), then from the defaults here. Durations are seconds.
+`docs/settings.md` is made from the descriptions in `servers` and `work`.
 """
 
 from streaming.settings.cluster import INTERPRETER as INTERPRETER
@@ -10,8 +10,10 @@ from streaming.settings.cluster import costs_on_cluster as costs_on_cluster
 from streaming.settings.cluster import is_one_host as is_one_host
 from streaming.settings.cluster import refuse_unfit_cluster as refuse_unfit_cluster
 from streaming.settings.model import Settings as Settings
-from streaming.settings.read import LISTS as LISTS
+from streaming.settings.read import CONFIG as CONFIG
+from streaming.settings.read import USUAL as USUAL
 from streaming.settings.read import load as load
+from streaming.settings.read import settings_file as settings_file
 from streaming.settings.section import PREFIX as PREFIX
 from streaming.settings.section import SECONDS as SECONDS
 from streaming.settings.section import Section as Section

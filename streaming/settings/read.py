@@ -1,4 +1,4 @@
-"""Reads settings files and the environment."""
+"""Finds and reads the settings file and the environment."""
 
 from __future__ import annotations
 
@@ -10,32 +10,55 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured, WrongSettings
+from streaming.settings.given import Given
 from streaming.settings.model import Settings
 from streaming.settings.section import PREFIX
+from streaming.settings.wrong import described, unknown_variables
 
-LISTS = frozenset(
-    {
-        ("cassandra", "hosts"),
-        ("agent", "http"),
-        ("repair", "projections"),
-        ("attachments", "tables"),
-        ("tally", "projections"),
-    }
-)
-"""Settings that are several values: comma-separated in the environment."""
+CONFIG = f"{PREFIX}CONFIG"
+"""The variable that names the settings file."""
+USUAL = Path("/etc/reconciler/reconcile.toml")
+"""The settings file if none is named."""
+
+
+def settings_file(
+    named: Path | None, environment: Mapping[str, str] = os.environ, usual: Path = USUAL
+) -> Path | None:
+    """The file of ``--config``, else of the environment, else the usual one if it exists."""
+    if named is not None:
+        return named
+    if environment.get(CONFIG):
+        return Path(environment[CONFIG])
+    try:
+        usual.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return usual  # reading it fails, and says why
+    return usual
 
 
 def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a file and the environment. Raises `Misconfigured` in one clear line."""
-    values = _from_file(path) if path is not None else {}
-    _overlay(values, environment)
+    """The settings of a file and the environment.
+
+    Raises `Misconfigured` if the file cannot be read, and `WrongSettings` with all that is wrong.
+    """
+    given = given_by(path, environment)
+    wrong = list(unknown_variables(environment))
+    settings = Settings()
     try:
-        return Settings.model_validate(values)
-    except ValidationError as wrong:
-        first = wrong.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise Misconfigured(f"setting {where}: {first['msg']} (see docs/settings.md)") from wrong
+        settings = Settings.model_validate(given.values)
+    except ValidationError as invalid:  # its text has the values, passwords among them
+        wrong += dict.fromkeys(described(each, given) for each in invalid.errors())
+    if wrong:
+        raise WrongSettings(*wrong)
+    return settings
+
+
+def given_by(path: Path | None, environment: Mapping[str, str] = os.environ) -> Given:
+    """What the file and the environment set. Raises `Misconfigured` if the file is not readable."""
+    return Given(path, _from_file(path) if path is not None else {}, environment)
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -45,14 +68,3 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise Misconfigured(f"cannot read settings {path}: {unreadable.strerror}") from unreadable
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as broken:
         raise Misconfigured(f"settings {path} is not TOML: {broken}") from broken
-
-
-def _overlay(values: dict[str, Any], environment: Mapping[str, str]) -> None:
-    """``RECONCILE_<SECTION>__<SETTING>``; lists are comma-separated."""
-    for name, text in environment.items():
-        section, dots, setting = name.removeprefix(PREFIX).lower().partition("__")
-        if not name.startswith(PREFIX) or not dots:
-            continue
-        several = tuple(each for each in text.split(",") if each)
-        value = several if (section, setting) in LISTS else text
-        values.setdefault(section, {})[setting] = value

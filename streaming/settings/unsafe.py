@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import WrongSettings
 from streaming.settings.model import Settings
 from streaming.settings.work import Mode
 
@@ -97,18 +97,16 @@ GUARDED = (
 
 
 def refuse_unsafe(settings: Settings, mode: Mode) -> None:
-    """Raise `Misconfigured`, in one line, for settings that contradict each other.
+    """Raise `WrongSettings` for settings that contradict each other.
 
     In repair mode also for dangerous ones, unless ``repair.allow_unsafe_settings`` is set.
     """
-    for wrong in contradictions(settings):
-        raise Misconfigured(wrong)
-    if mode is not Mode.REPAIR or settings.repair.allow_unsafe_settings:
-        return
-    for wrong in dangers(settings):
-        raise Misconfigured(
-            f"not in repair mode: {wrong} (repair.allow_unsafe_settings = true, if you mean it)"
-        )
+    wrong = list(contradictions(settings))
+    if mode is Mode.REPAIR and not settings.repair.allow_unsafe_settings:
+        meant = "(repair.allow_unsafe_settings = true, if you mean it)"
+        wrong += [f"not in repair mode: {each} {meant}" for each in dangers(settings)]
+    if wrong:
+        raise WrongSettings(*wrong)
 
 
 def contradictions(settings: Settings) -> Iterator[str]:

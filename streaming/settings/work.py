@@ -14,6 +14,7 @@ from reconcilers.declared.family import Projection
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from reconcilers.declared.tallies import MAILBOX_TALLIES, USER_TALLIES
 from reconcilers.declared.tally import Tally
+from reconcilers.words.names import did_you_mean
 from streaming.settings.section import Fraction, MaybeSeconds, Seconds, Section
 
 SELDOM_TIMES = 5
@@ -267,5 +268,5 @@ def _known(names: tuple[str, ...], declared: Iterable[Projection | Tally]) -> tu
     known = list(dict.fromkeys(each.name for each in declared))
     for name in names:
         if name not in known:
-            raise ValueError(f"{name} is none of {', '.join(known)}")
+            raise ValueError(f"{name} is none of {', '.join(known)}{did_you_mean(name, known)}")
     return names

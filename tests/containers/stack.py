@@ -53,9 +53,9 @@ def running_containers(data: Path) -> Iterator[Running]:
     environment = data / "compose.env"
     environment.write_text(
         f"COMPOSE_PROJECT_NAME=reconcile-{uuid.uuid4().hex[:8]}\n"
-        f"RECONCILE_CASSANDRA_PORT={cassandra_port}\n"
-        f"RECONCILE_KAFKA_PORT={kafka_port}\n"
-        f"RECONCILE_AGENT_PORT={agent_port}\n",
+        f"PORT_OF_CASSANDRA={cassandra_port}\n"
+        f"PORT_OF_KAFKA={kafka_port}\n"
+        f"PORT_OF_AGENT={agent_port}\n",
         encoding="utf-8",
     )
     endpoints = Endpoints(

@@ -58,13 +58,16 @@ def settings(stack: Endpoints, mail_keyspace: str, tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[stream]\ndelay = 'soon'", "setting stream.delay: "),
-        ("[stream]\ndelay = -1", "setting stream.delay: "),
+        ("[stream]\ndelay = 'soon'", "[stream] delay is "),
+        ("[stream]\ndelay = -1", "[stream] delay is "),
         ("[stream]\ndelay = 3\nwindow = 5", "stream.window must not be longer than stream.delay"),
-        ("[cassandra]\nport = 99999", "setting cassandra.port: "),
-        ("[cassandra]\nhots = ['a']", "setting cassandra.hots: "),
-        ("[casandra]\nport = 1", "setting casandra: "),
-        ("[repair]\nsuspect_share = 2.0", "setting repair.suspect_share: "),
+        ("[cassandra]\nport = 99999", "[cassandra] port is 99999, and must be: whole number"),
+        ("[cassandra]\nhots = ['a']", "[cassandra] hots is no setting: did you mean hosts?"),
+        ("[casandra]\nport = 1", "[casandra] is no section: did you mean cassandra?"),
+        (
+            "[repair]\nsuspect_share = 2.0",
+            "[repair] suspect_share is 2.0, and must be: number, > 0, ≤ 1",
+        ),
         ("port = ", "is not TOML"),
     ],
 )

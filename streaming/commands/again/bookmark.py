@@ -10,7 +10,7 @@ from checkpoints.bookmarks import Bookmark, Bookmarks
 from checkpoints.cassandra import CassandraBookmarks
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.iso import iso
-from streaming.commands.arguments.names import did_you_mean
+from reconcilers.words.names import did_you_mean
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import open_own

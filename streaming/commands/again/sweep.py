@@ -16,11 +16,11 @@ from functools import partial
 from checkpoints.lease import Holder
 from reconcilers.declared.family import Family, keeping
 from reconcilers.words.errors import AlreadyRunning, Misconfigured
+from reconcilers.words.names import did_you_mean
 from streaming.again.progress import CountedProgress, ShownProgress
 from streaming.again.sweep import Interrupted
 from streaming.again.workers import beside_a_stream, on_all_cores
 from streaming.commands.again.asked_sweeps import TO_GO_ON, AskedSweeps, to_begin, to_resume
-from streaming.commands.arguments.names import did_you_mean
 from streaming.commands.arguments.people import NO_REASON
 from streaming.commands.arguments.times import positive
 from streaming.commands.running.leases import Alone, clocks_apart

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable, Iterable
+
+from reconcilers.words.names import did_you_mean
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], str]:
@@ -18,9 +19,3 @@ def one_of(names: Iterable[str]) -> Callable[[str], str]:
         raise argparse.ArgumentTypeError(f"{text!r} is not known{hint}")
 
     return read
-
-
-def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """The end of an error message for an unknown name; empty if no name is near."""
-    near = difflib.get_close_matches(text, list(known), 1)
-    return f": did you mean {near[0]}?" if near else ""

@@ -53,6 +53,34 @@ def test_arguments_are_checked_before_a_server_is_asked(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["status"], ["findings", "--limit", "1"]], ids=" ".join)
+def test_settings_are_named_before_or_after_the_command_or_in_the_environment(
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tmp_path / "status"  # the name of a command, too
+    config.write_text("[stream]\ndelay = 0\nwidow = 1")
+    given = ["--config", str(config)]
+
+    def told(words: list[str]) -> list[str]:
+        assert app.main(words) == ExitCode.USAGE
+        return capsys.readouterr().err.splitlines()
+
+    monkeypatch.chdir(tmp_path)
+    lines = told([*given, *words])
+    assert lines == [
+        f"reconcile: {config}: [stream] delay is 0, and must be: seconds, > 0",
+        f"reconcile: {config}: [stream] widow is no setting: did you mean window?",
+    ]
+    assert told([*words, *given]) == lines
+    assert told(["--config", "elsewhere.toml", *words, *given]) == lines
+    assert len(told(["--config", "status", *words])) == 2
+    monkeypatch.setenv("RECONCILE_CONFIG", str(config))
+    assert told(words) == lines
+
+
 def test_who_asks_may_have_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenShift runs containers under such user ids, and a pause must never need a name."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):

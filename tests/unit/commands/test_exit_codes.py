@@ -35,6 +35,7 @@ CODES = {
     "EndedItself": 5,
     "SparkDied": 5,
     "Misconfigured": 2,
+    "WrongSettings": 2,
     "OtherSchema": 3,
     "EventsLost": 3,
     "NotOffline": 3,
