@@ -1,0 +1,143 @@
+"""The sampler: which changed keys are looked at 10 s, 1 min and 10 min after the change. Pure.
+
+It measures how consistent the projections are, and decides on no repair. One key in ``one_in`` is
+sampled, by a hash of the key: a replay samples the same keys. Each change of a key counts once, by
+its write time. A change that was read too late for a look counts as *not looked at*, never as
+consistent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from hashlib import blake2b
+from heapq import heappop, heappush
+from operator import itemgetter
+
+from reconcilers.rows.nines import KnownShare
+from reconcilers.words.key import text_of
+from reconcilers.words.model import SECOND, Kind, Micros, Slot
+
+AGES: tuple[Micros, ...] = (10 * SECOND, 60 * SECOND, 600 * SECOND)
+"""How old (µs) a change is at its looks."""
+MOST_KEYS = 100_000
+"""Changes that are remembered, and looks that wait."""
+
+
+class SampleResult(StrEnum):
+    """The result of a look at one sampled change. The value is used in metrics."""
+
+    CONSISTENT = "consistent"
+    INCONSISTENT = "inconsistent"
+    NOT_LOOKED_AT = "not_looked_at"
+    OVERTAKEN = "overtaken"
+    """A newer change was found. It has looks of its own, so this one says nothing."""
+
+
+def is_sampled(slot: Slot, one_in: int) -> bool:
+    """Whether the key is one of the sampled ones, the same in every process; 0 samples none."""
+    if one_in < 1:
+        return False
+    digest = blake2b(text_of(slot).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % one_in == 0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SampledLook:
+    """A look at a key that is ``due`` when the change, ``written`` then, has an age. Times: µs."""
+
+    due: Micros
+    age: Micros
+    slot: Slot
+    written: Micros
+
+    def is_too_late(self, now: Micros) -> bool:
+        """Whether a look now would not show the state at this age: it is half as old again."""
+        return now > self.due + self.age // 2
+
+
+def looks_of(slot: Slot, written: Micros) -> Iterator[SampledLook]:
+    """The looks at a key after a change."""
+    return (SampledLook(written + age, age, slot, written) for age in AGES)
+
+
+def result_of(look: SampledLook, found: Kind | None, newest: Micros | None) -> SampleResult:
+    """The result of a look that ``found`` this difference, or None.
+
+    ``newest`` is the latest write time (µs) on either side, None if no write time is known.
+    """
+    if newest is not None and newest > look.written:
+        return SampleResult.OVERTAKEN
+    return SampleResult.CONSISTENT if found is None else SampleResult.INCONSISTENT
+
+
+_COUNTED: Mapping[SampleResult, Callable[[KnownShare], KnownShare]] = {
+    SampleResult.CONSISTENT: lambda share: replace(share, good=share.good + 1),
+    SampleResult.INCONSISTENT: lambda share: replace(share, bad=share.bad + 1),
+    SampleResult.NOT_LOOKED_AT: lambda share: replace(share, missing=share.missing + 1),
+}
+
+
+@dataclass(slots=True)
+class Sample:
+    """The sampled changes of one family, their pending looks, and the results.
+
+    ``systems`` are its projections. Changes that were written up to ``after`` (µs) are not counted:
+    at the start they belong to an earlier process, which may have counted them. It rises when more
+    than ``most`` keys are remembered. ``left_out`` is the number of changes that came too late for
+    it; some of them were counted before.
+    """
+
+    systems: tuple[str, ...]
+    one_in: int
+    after: Micros
+    most: int = MOST_KEYS
+    shares: dict[tuple[str, Micros], KnownShare] = field(default_factory=dict)
+    left_out: int = 0
+    _written: dict[Slot, Micros] = field(default_factory=dict)
+    _pending: list[SampledLook] = field(default_factory=list)
+
+    def changed(self, slot: Slot, written: Micros) -> bool:
+        """Take a change into the sample, if its key is sampled and it was not counted before."""
+        known = self._written.get(slot)
+        if not is_sampled(slot, self.one_in) or (known is not None and written <= known):
+            return False
+        if written <= self.after:
+            self.left_out += 1
+            return False
+        self._written[slot] = written
+        for look in looks_of(slot, written):
+            if len(self._pending) < len(AGES) * self.most:
+                heappush(self._pending, look)
+            else:
+                self.looked(look, {})
+        if len(self._written) > self.most:
+            self._forget()
+        return True
+
+    def _forget(self) -> None:
+        """Forget the older half of the changes; what was written before is not counted again."""
+        by_time = sorted(self._written.items(), key=itemgetter(1))
+        kept = by_time[len(by_time) // 2 :]
+        self.after = max(self.after, by_time[len(by_time) // 2 - 1][1])
+        self._written = dict(kept)
+
+    def due(self, now: Micros, most: int) -> list[SampledLook]:
+        """The looks to make now (µs), at most so many; those that are too late are counted."""
+        found: list[SampledLook] = []
+        while self._pending and self._pending[0].due <= now and len(found) < most:
+            look = heappop(self._pending)
+            if look.is_too_late(now):
+                self.looked(look, {})
+            else:
+                found.append(look)
+        return found
+
+    def looked(self, look: SampledLook, results: Mapping[str, SampleResult]) -> None:
+        """Count a look's result by system. A system without a result was not looked at."""
+        for system in self.systems:
+            result = results.get(system, SampleResult.NOT_LOOKED_AT)
+            if result in _COUNTED:
+                before = self.shares.get((system, look.age), KnownShare())
+                self.shares[system, look.age] = _COUNTED[result](before)
