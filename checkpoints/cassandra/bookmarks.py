@@ -17,11 +17,12 @@ COLUMNS = "recorded_at, offsets, ids, heard"
 
 
 class CassandraBookmarks:
-    """`checkpoints.bookmarks.Bookmarks`."""
+    """`checkpoints.bookmarks.Bookmarks`. A stream's newest is read before the first record only."""
 
     def __init__(self, store: Store, clock: Callable[[], Micros] = now_micros) -> None:
         self._store = store
         self._clock = clock
+        self._recorded_at: dict[str, Micros] = {}
         self._insert = store.prepare(
             f"INSERT INTO $ks.settled_offsets (stream, {COLUMNS}) VALUES (?, ?, ?, ?, ?)"
             " USING TIMESTAMP ?"
@@ -42,17 +43,22 @@ class CassandraBookmarks:
 
     def record(self, bookmark: Bookmark) -> Bookmark:
         """Store it as the newest; its write timestamp is the recording time, which only grows."""
-        newest = self.newest(bookmark.stream)
-        at = after(newest.recorded_at if newest else None, self._clock())
+        if bookmark.stream not in self._recorded_at:
+            self.newest(bookmark.stream)
+        at = after(self._recorded_at.get(bookmark.stream), self._clock())
         bookmark = replace(bookmark, recorded_at=at)
         values = (bookmark.stream, *_fields(bookmark), at)
+        self._recorded_at[bookmark.stream] = at  # an attempt that fails may be stored
         self._store.run("recording settled offsets", [(self._insert, values)])
         return bookmark
 
     def newest(self, stream: str) -> Bookmark | None:
         """The bookmark recorded last, None if there is none."""
         rows = self._store.rows("reading settled offsets", self._newest, stream)
-        return next((_bookmark(stream, *row) for row in rows), None)
+        newest = next((_bookmark(stream, *row) for row in rows), None)
+        if newest is not None:
+            self._recorded_at[stream] = max(newest.recorded_at, self._recorded_at.get(stream, 0))
+        return newest
 
     def name(self, bookmark: Bookmark, name: str) -> Bookmark:
         """Store it permanently under a name."""

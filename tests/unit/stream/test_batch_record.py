@@ -152,6 +152,24 @@ def test_the_newest_canary_of_a_node_shows_how_long_capture_takes_and_its_silenc
     assert ended.shown("capture_delay_seconds", node="n1") == 32
 
 
+def test_a_process_that_is_killed_after_any_slice_leaves_no_gap_in_the_canaries(
+    ended: Ended,
+) -> None:
+    """So each bookmark has the canaries of its offsets, however many lanes there are."""
+    ended.settled = WITH_CANARIES
+    for number in range(1, 5):
+        ended.end(BatchLook(echoes=of_slice(echo(10 * number, 10 * number - 10))))
+        kept = ended.bookmarks.newest(STREAM)
+        assert kept is not None
+        again = Ended()
+        again.settled = WITH_CANARIES
+        again.bookmarks.record(kept)
+        again.record.start()
+        again.end(BatchLook(echoes=of_slice(echo(10 * number + 10, 10 * number))))
+        again.end(at=NOW + 120 * SECOND)
+        assert again.lost == []
+
+
 def test_how_far_canaries_were_heard_is_kept_with_what_is_settled(ended: Ended) -> None:
     """A fresh process notices one that is missing."""
     ended.settled = WITH_CANARIES
