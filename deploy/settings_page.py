@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from pydantic.fields import FieldInfo
 
-from streaming.settings import CONFIG, FIXED, GUARDED, PREFIX, USUAL, Section, Settings
-from streaming.settings.kinds import kind, written
+from streaming.settings import CONFIG, FIXED, PREFIX, USUAL, Section, Settings
+from streaming.settings.example import takes
+from streaming.settings.kinds import written
 
 HEAD = f"""# Settings
 
@@ -61,10 +62,8 @@ def _sections() -> Iterator[str]:
 
 def _row(section: str, setting: str, told: FieldInfo) -> str:
     variable = f"{PREFIX}{section}__{setting}".upper()
-    guarded = [each.allowed for each in GUARDED if each.setting == f"{section}.{setting}"]
-    kinds = "; ".join((kind(told), *(f"in repair mode {each}" for each in guarded)))
     default = "not set" if told.default is None else f"`{written(told.default)}`"
-    cells = (f"`{setting}`", kinds, default, told.description or "")
+    cells = (f"`{setting}`", takes(section, setting, told), default, told.description or "")
     return (
         "| " + " | ".join((*(cell.replace("|", "\\|") for cell in cells), f"`{variable}`")) + " |"
     )

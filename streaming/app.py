@@ -15,12 +15,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from reconcilers.words.errors import ReconcilerError, WrongSettings
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming.commands.running.signals import Signalled, ended_by_signals
 from streaming.monitoring import logs
 from streaming.monitoring.version import version
+
+if TYPE_CHECKING:
+    from streaming.settings import Settings
 
 log = logging.getLogger("reconciler")
 
@@ -35,6 +39,7 @@ COMMANDS = {
     "canary": ("running.canary", "write canaries, also while no stream runs"),
     "doctor": ("doctor.command", "check everything that the stream needs, and say what to do"),
     "status": ("look.status", "lag, open findings, breakers, who holds the lease"),
+    "config": ("look.config", "show or check the settings, or print an example of a file"),
     "explain": (
         "look.explain",
         "both sides of a message or mailbox, and what would be done, or why not",
@@ -70,10 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with ended_by_signals():
             arguments = parsed(sys.argv[1:] if argv is None else argv)
             logs.configure()
-            from streaming import settings  # `--help` and `--version` need none
+            from streaming import settings  # not at the top: `--help` needs none
 
-            file = settings.settings_file(arguments.config)
-            done = int(arguments.run(settings.load(file), arguments))
+            arguments.config = settings.settings_file(arguments.config)
+            done = int(arguments.run(_loaded(arguments), arguments))
             sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -85,6 +90,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as failed:
         raise SystemExit(_ended_by(failed, ExitCode.DEFECT)) from failed
     return done
+
+
+def _loaded(arguments: argparse.Namespace) -> Settings:
+    """The settings, as the command loads them if it has a way of its own."""
+    from streaming.settings import load
+
+    if "load" in arguments:
+        return cast("Settings", arguments.load(arguments))
+    return load(arguments.config)
 
 
 def _ended_by(failed: BaseException, code: ExitCode) -> int:

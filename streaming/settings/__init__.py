@@ -9,6 +9,7 @@ from streaming.settings.cluster import INTERPRETER as INTERPRETER
 from streaming.settings.cluster import costs_on_cluster as costs_on_cluster
 from streaming.settings.cluster import is_one_host as is_one_host
 from streaming.settings.cluster import refuse_unfit_cluster as refuse_unfit_cluster
+from streaming.settings.example import example as example
 from streaming.settings.model import Settings as Settings
 from streaming.settings.read import CONFIG as CONFIG
 from streaming.settings.read import USUAL as USUAL

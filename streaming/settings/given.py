@@ -31,6 +31,17 @@ class Given:
                 value = _of_text(environment[variable], field_of(section, setting))
                 self.values[section] = {**table, setting: value}
 
+    def source(self, section: str, setting: str) -> tuple[str, str]:
+        """Whether a value is of the ``environment``, the ``file`` or a ``default``, and its place.
+
+        The place is the variable, or the file; a default has none.
+        """
+        if (section, setting) in self.variables:
+            return "environment", self.variables[section, setting]
+        if setting in self.values.get(section, {}):
+            return "file", str(self.path)
+        return "default", ""
+
     def place(self, section: str, setting: str) -> str:
         """Where a value stands: a variable, or a file, its section and the setting."""
         variable = self.variables.get((section, setting))
