@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
-LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands sweeps copies nemesis
+LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands sweeps copies nemesis cluster
 STREAMS := $(filter-out %_past.py,$(wildcard tests/stack/test_stream_*.py))
 SECOND := tests/stack/test_p*.py tests/stack/test_rep*.py $(STREAMS)
 THIRD := tests/unit tests/property tests/spark tests/contract \
@@ -117,6 +117,7 @@ test-long-sweeps: ## sweeps over 200,000 messages, wide partitions, odd tables a
 test-long-copies: ## three nodes with a copy of each row on each: nodes killed, back, replaced
 test-long-nemesis: ## a fault-injection run of ten minutes on three nodes; cuts of connections, clocks, full disks
 
+test-long-cluster: ## a Spark master with two workers, whose executors do not have the project
 test-long-older-cassandra: setup ## repairs, index tables, rights, attachments, counters, canaries, poison, sweep and replay on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
 

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator
 FIXED = {
     "spark.speculation": "false",
     "spark.dynamicAllocation.enabled": "false",
+    "spark.submit.deployMode": "client",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",  # for a few dozen rows of ranges
@@ -18,6 +19,7 @@ FIXED = {
 """Options with which alone the stream is right or quick; ``[spark]`` cannot change them."""
 _WHY = {
     "spark.master": "set stream.master",
+    "spark.submit.deployMode": "the driver is the process of `reconcile stream`",
     "spark.speculation": "two attempts of one repair would run at a time",
     "spark.dynamicAllocation.enabled": "each new executor opens its sessions with Cassandra again",
 }

@@ -117,6 +117,7 @@ def test_a_folder_of_each_host_is_taken_with_its_cost() -> None:
             "cannot be true: each new executor",
         ),
         ({"spark.master": "yarn"}, "spark.master cannot be yarn: set stream.master"),
+        ({"spark.submit.deployMode": "cluster"}, "the driver is the process of `reconcile stream`"),
         ({"spark.sql.adaptive.enabled": True}, "the reconciler needs false"),
         ({"executor.memory": "2g"}, "executor.memory is no option of Spark's"),
         ({"spark.executor.cores": [1]}, "spark.executor.cores is no text, number, true or false"),
