@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from threading import Thread
@@ -13,36 +14,62 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from reconcilers.words.errors import SparkDied
+from reconcilers.words.errors import Misconfigured, ReconcilerError, SparkDied
 from streaming.monitoring.logs import SPARK
 from streaming.pipeline.spark_state import STANDALONE
 
 log = logging.getLogger(SPARK)
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
+OPTION = re.compile(
+    "Invalid (initial|maximum) heap|Unrecognized (VM )?option|NumberFormatException"
+)
+"""What a JVM, or Spark before it starts one, writes of a wrong option."""
+FIRST = 50
+"""Lines of the JVM's output that are kept to say why it did not start."""
+AT_ITS_END = 10.0
+"""Seconds until the output of a JVM that has ended is read."""
 ALWAYS_WARNED = "WARNING: Using incubator modules"
 """The beginning of a line that Spark's JVM writes at each start, and that needs no action."""
 
 
 def launch_jvm(conf: SparkConf) -> JavaGateway:
-    """Start the JVM with a thread that logs its output. Raises `SparkDied` if it does not start."""
+    """Start the JVM with a thread that logs its output.
+
+    Raises `Misconfigured` if it refuses an option, `SparkDied` if it does not start.
+    """
     reads, writes = os.pipe()
-    output = os.fdopen(reads, "rb")
-    Thread(target=relay, args=(output,), name="spark-log", daemon=True).start()
+    output, first = os.fdopen(reads, "rb"), list[str]()
+    logging_it = Thread(target=relay, args=(output, first), name="spark-log", daemon=True)
+    logging_it.start()
+    ended: PySparkRuntimeError | None = None
     try:
         return launch_gateway(conf, {"stderr": writes})
     except PySparkRuntimeError as failed:
-        raise SparkDied("Spark's JVM ended at its start: the log has its output") from failed
+        ended = failed
     finally:
         os.close(writes)  # the JVM has its own
+    logging_it.join(AT_ITS_END)
+    raise _why(first) from ended
 
 
-def relay(output: Iterable[bytes]) -> None:
+def _why(first: Iterable[str]) -> ReconcilerError:
+    """Why the JVM ended, by its first lines."""
+    refused = next((line for line in first if OPTION.search(line)), None)
+    if refused is not None:
+        return Misconfigured(f"Spark does not start: {refused} (stream.driver_memory, [spark])")
+    return SparkDied("Spark's JVM ended at its start: the log has its output")
+
+
+def relay(output: Iterable[bytes], first: list[str] | None = None) -> None:
     """Log each line of the JVM and its workers until the last of them ends.
 
-    Lines of executors that come and go are kept for `executors.ExecutorWatch`.
+    Lines of executors that come and go are kept for `executors.ExecutorWatch`. The first lines are
+    added to ``first``.
     """
     for line in output:
         text = line.decode(errors="replace").rstrip()
         if text and not text.startswith(ALWAYS_WARNED) and not STANDALONE.take(text):
             log.error("%s", text)
+            if first is not None and len(first) < FIRST:
+                first.append(text)

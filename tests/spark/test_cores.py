@@ -79,6 +79,7 @@ def test_a_sweep_has_a_pool_beside_that_of_the_streams_batches(
     [
         ('"spark.network.timeoutInterval" = "500s"', "spark.network.timeoutInterval"),
         ('"spark.driver.port" = "many"', "spark.driver.port"),
+        ('"spark.driver.memory" = "lots"', "lots"),
     ],
 )
 def test_an_option_that_spark_refuses_is_one_line(
