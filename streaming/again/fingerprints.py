@@ -1,9 +1,9 @@
 """Fingerprints that one scan of a sweep leaves for a later scan of another table.
 
 The tables have different orders; without fingerprints a scan reads the other table's rows one by
-one. A fingerprint covers all cells of a row, in a file for each range of the later table's tokens.
-A row without one is compared like any other. Lost files (a crash, a worker on another machine, a
-full disk) cost time only.
+one. A fingerprint covers all cells of a row, and is kept by ranges of the later table's tokens: on
+one host in files, on a cluster by Spark (`on_executors.py`). A row without one is compared like any
+other. Lost fingerprints (a crash, a full disk) cost time only.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import logging
 import marshal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,51 @@ BYTES = 8
 SAME_ON_EACH_CALL = 2
 """The version of `marshal` that writes equal rows as equal bytes."""
 Fingerprints = NDArray[np.uint64]
+
+
+class SharedFingerprints(Protocol):
+    """Fingerprints for one table, which has so many token ``ranges`` here."""
+
+    @property
+    def ranges(self) -> int:
+        """The number of ranges."""
+
+    def note(self, rows: Iterable[RawRow], token: Callable[[RawCell], int]) -> None:
+        """Add rows; ``token`` gives the token of the first cell, by which they are looked up."""
+
+    def of(self, numbers: range) -> Fingerprints:
+        """The fingerprints of some ranges of tokens, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedFingerprints:
+    """Those that a piece of a sweep is ``given``, sorted, and those that are ``noted`` in it.
+
+    They are noted by the place of their range among all: a number below `PLACES`.
+    """
+
+    ranges: int
+    given: Fingerprints
+    noted: defaultdict[int, bytearray] = field(default_factory=lambda: defaultdict(bytearray))
+
+    def note(self, rows: Iterable[RawRow], token: Callable[[RawCell], int]) -> None:
+        """Add rows; ``token`` gives the token of the first cell."""
+        for row in rows:
+            number = range_of(token(row[0]), self.ranges)
+            self.noted[place_of(number, self.ranges)] += _fingerprint(row)
+
+    def of(self, _numbers: range) -> Fingerprints:
+        """All that are given: they are of the ranges of the piece, and perhaps of others."""
+        return self.given
+
+
+PLACES = 4096
+"""Ranges are told apart up to this number."""
+
+
+def place_of(number: int, ranges: int) -> int:
+    """The place of a range among all of a table, from 0 to `PLACES` - 1."""
+    return number * PLACES // ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +94,19 @@ class KeptFingerprints:
             for number, some in parts.items():
                 with self._file(number).open("ab", buffering=0) as file:
                     file.write(some)
-        except FileNotFoundError:
-            pass  # the folder is on another machine
         except OSError as failed:
-            log.warning("the sweep of the listing takes longer: %s", failed)
+            _tell_once(self.folder, failed.strerror)
 
     def of(self, numbers: range) -> Fingerprints:
         """The fingerprints of some ranges of tokens, sorted; none where a file cannot be read."""
-        return np.sort(np.frombuffer(b"".join(map(self._noted, numbers)), np.uint64))
+        return as_sorted(b"".join(map(self._noted, numbers)))
 
     def _noted(self, number: int) -> bytes:
         try:
             found = self._file(number).read_bytes()
-        except OSError:
+        except OSError as failed:
+            if not isinstance(failed, FileNotFoundError) or not self.folder.is_dir():
+                _tell_once(self.folder, failed.strerror)
             return b""
         return found[: len(found) // BYTES * BYTES]
 
@@ -69,9 +115,9 @@ class KeptFingerprints:
 
 
 class RowFingerprints:
-    """`KeptFingerprints` for rows in the order of their tokens; the last ranges read are cached."""
+    """`SharedFingerprints` of rows in the order of their tokens; the last ranges are cached."""
 
-    def __init__(self, kept: KeptFingerprints, token: Callable[[RawCell], int]) -> None:
+    def __init__(self, kept: SharedFingerprints, token: Callable[[RawCell], int]) -> None:
         self._kept, self._token = kept, token
         self._of = lru_cache(maxsize=1)(kept.of)
 
@@ -98,6 +144,17 @@ def are_among(rows: Sequence[RawRow], known: Fingerprints) -> list[bool]:
     places = np.minimum(np.searchsorted(known, asked), len(known) - 1)
     among: list[bool] = (known[places] == asked).tolist()
     return among
+
+
+def as_sorted(found: bytes) -> Fingerprints:
+    """Whole fingerprints, one after the other, as a sorted array."""
+    return np.sort(np.frombuffer(found, np.uint64))
+
+
+@cache
+def _tell_once(folder: Path, why: str) -> None:
+    """Once a process, folder and reason: the sweep goes on without fingerprints."""
+    log.warning("the sweep takes longer, fingerprints are lost in %s: %s", folder, why)
 
 
 def _fingerprint(row: RawRow) -> bytes:

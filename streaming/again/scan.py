@@ -17,7 +17,7 @@ from reconcilers.declared.scan import scans_of
 from reconcilers.words.errors import ReadFailed, Refused, Retryable
 from reconcilers.words.model import Suspect
 from reconcilers.words.tokens import TokenRange
-from streaming.again.fingerprints import KeptFingerprints, RowFingerprints
+from streaming.again.fingerprints import RowFingerprints, SharedFingerprints
 from streaming.again.glanced_rows import GlancedRows
 from streaming.again.keyed_rows import KeyedRows
 from streaming.again.past import PastRows
@@ -39,8 +39,8 @@ class Scanning:
     job: Job
     scans: Callable[[Job], RawScans]
     past: Callable[[Job], PastRows]
-    expected: KeptFingerprints
-    compared: KeptFingerprints
+    expected: SharedFingerprints
+    compared: SharedFingerprints
 
     def of_tasks(self, tasks: int) -> Scanning:
         """The same for workers that run so many tasks at a time."""

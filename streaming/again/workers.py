@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from py4j.protocol import Py4JJavaError
+from pyspark import RDD, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -28,8 +31,41 @@ def beside_a_stream(cores_there: int) -> int:
     return max(1, cores_there // 2)
 
 
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """Into how many tasks a job is divided, and how many of them run at a time."""
+
+    number: int
+    at_a_time: int
+
+
+class PieceScans(Protocol):
+    """Scans pieces in one job of Spark's; see `on_one_host` and `on_executors.OnExecutors`."""
+
+    def __call__(
+        self, spark: SparkContext, pieces: Sequence[Piece], tasks: Tasks
+    ) -> Sequence[SweptPiece]:
+        """What was found in these pieces."""
+
+
+def on_one_host(scanning: Scanning) -> PieceScans:
+    """Scans on workers that share the folders of the fingerprints."""
+
+    def scan(spark: SparkContext, pieces: Sequence[Piece], tasks: Tasks) -> Sequence[SweptPiece]:
+        task = sweep_task(scanning.of_tasks(tasks.at_a_time))
+        return in_shares(spark, pieces, tasks.number).mapPartitions(task).collect()
+
+    return scan
+
+
+def in_shares(spark: SparkContext, pieces: Sequence[Piece], tasks: int) -> RDD[Piece]:
+    """The pieces for so many tasks, those of each table in each share."""
+    mixed = [each for number in range(tasks) for each in pieces[number::tasks]]
+    return spark.parallelize(mixed, tasks)
+
+
 def on_workers(
-    spark: SparkSession, scanning: Scanning, tasks_of: TasksOf = on_all_cores
+    spark: SparkSession, scans: PieceScans, tasks_of: TasksOf = on_all_cores
 ) -> Callable[[Sequence[Piece]], Sequence[SweptPiece]]:
     """A function that scans pieces in Spark tasks; it raises `Refused`, `SparkDied`."""
 
@@ -38,11 +74,8 @@ def on_workers(
             with spark_there():
                 use_pool(spark, Pool.SWEEP)
                 there = cores(spark)
-                tasks = min(len(pieces), tasks_of(there))
-                mixed = [each for number in range(tasks) for each in pieces[number::tasks]]
-                task = sweep_task(scanning.of_tasks(min(tasks, there)))
-                shares = spark.sparkContext.parallelize(mixed, tasks)  # of each table in each share
-                return shares.mapPartitions(task).collect()
+                number = min(len(pieces), tasks_of(there))
+                return scans(spark.sparkContext, pieces, Tasks(number, min(number, there)))
         except (Py4JJavaError, PySparkException) as failed:
             told = str(failed)
             by_worker = WORKERS_ERROR.search(told)

@@ -34,8 +34,8 @@ COMMAND = """
     settings = load(None, {"RECONCILE_STREAM__CHECKPOINT_DIR": sys.argv[1]})
     workers.sweep_task = lambda _: slow
     job = Job(settings, None, "", None, None)
-    scanning = Scanning(job, None, None, None, None)
-    scan = workers.on_workers(spark_session(settings), scanning, workers.beside_a_stream)
+    scans = workers.on_one_host(Scanning(job, None, None, None, None))
+    scan = workers.on_workers(spark_session(settings), scans, workers.beside_a_stream)
     print("here", flush=True)
     try:
         with stop.first(""):

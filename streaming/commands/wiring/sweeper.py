@@ -11,16 +11,17 @@ from checkpoints.cassandra import CassandraLostRows, CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.sweeps import SweepRecord
 from reconcilers.declared.family import Family
-from streaming.again.fingerprints import KeptFingerprints
+from streaming.again.fingerprints import CarriedFingerprints, KeptFingerprints, as_sorted
 from streaming.again.hand_over import HandOver
 from streaming.again.mark import Marking, NoMark, SweepMark
+from streaming.again.on_executors import OnExecutors
 from streaming.again.rounds import SweepProgress, SweepRounds, fewest_at
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
 from streaming.again.sweep import Sweeper
 from streaming.again.sweep_result import SweepResult
 from streaming.again.together import PastTogether, Systematic, Told
-from streaming.again.workers import TasksOf, on_all_cores, on_workers
+from streaming.again.workers import PieceScans, TasksOf, on_all_cores, on_one_host, on_workers
 from streaming.commands.wiring import workers
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.temporary import temporary_folder
@@ -57,30 +58,39 @@ def sweeper(
     wait: Callable[[float], None],
     tasks: TasksOf = on_all_cores,
 ) -> Iterator[Sweeper]:
-    """A sweeper with at most as many tasks as ``tasks`` returns for Spark's cores.
-
-    It needs 16 bytes a message in a temporary folder, which it removes.
-    """
+    """A sweeper with at most as many tasks as ``tasks`` returns for Spark's cores."""
     settings = job.settings
-    temporary = temporary_folder(settings.stream)
-    with TemporaryDirectory(prefix="sweep-", dir=temporary, ignore_cleanup_errors=True) as folder:
-        expected, compared = (
-            _fingerprints(Path(folder), each, settings) for each in ("expected", "compared")
-        )
-        scanning = Scanning(job, workers.scans, workers.past, expected, compared)
+    with _scans(job) as scans:
         yield Sweeper(
             family=job.family,
             sweeps=CassandraSweeps(store, settings.cassandra.keyspace),
             mark=_mark(job),
             sieve=_sieve(job, store, sink),
             rounds=SweepRounds(
-                on_workers(spark_session(settings), scanning, tasks),
+                on_workers(spark_session(settings), scans, tasks),
                 progress,
                 wait,
                 now_micros,
                 fewest_at(settings.sweep.rows_per_second),
             ),
         )
+
+
+@contextmanager
+def _scans(job: Job) -> Iterator[PieceScans]:
+    """How pieces are scanned, and where their 16 bytes a message are kept meanwhile.
+
+    On one host in a temporary folder, which is removed; on a cluster on the executors' disks.
+    """
+    stream, ranges = job.settings.stream, job.settings.sweep.ranges
+    if not stream.is_local:
+        none = CarriedFingerprints(ranges, as_sorted(b""))
+        yield OnExecutors(Scanning(job, workers.scans, workers.past, none, none))
+        return
+    folder = temporary_folder(stream)
+    with TemporaryDirectory(prefix="sweep-", dir=folder, ignore_cleanup_errors=True) as made:
+        kept = [_kept(Path(made), each, ranges) for each in ("expected", "compared")]
+        yield on_one_host(Scanning(job, workers.scans, workers.past, *kept))
 
 
 def _mark(job: Job) -> Marking:
@@ -96,6 +106,6 @@ def _sieve(job: Job, store: Store, sink: HandOver) -> Sieve:
     return Sieve(job.family, sink, Systematic(told), past)
 
 
-def _fingerprints(folder: Path, name: str, settings: Settings) -> KeptFingerprints:
+def _kept(folder: Path, name: str, ranges: int) -> KeptFingerprints:
     (folder / name).mkdir()
-    return KeptFingerprints(folder / name, settings.sweep.ranges)
+    return KeptFingerprints(folder / name, ranges)

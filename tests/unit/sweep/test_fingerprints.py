@@ -63,10 +63,22 @@ def test_what_a_killed_worker_wrote_in_part_is_unknown_and_nothing_else(tmp_path
     assert not_among(rows, compared.of(range(1))) == rows[2:]
 
 
-def test_without_its_folder_everything_is_compared(tmp_path: Path) -> None:
-    elsewhere = KeptFingerprints(tmp_path / "of another machine", 4)
-    elsewhere.note([(b"a",)], token)
-    assert not_among([(b"a",)], elsewhere.of(range(4))) == [(b"a",)]
+def test_without_its_folder_everything_is_compared_and_one_line_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = KeptFingerprints(tmp_path / "gone", 4)
+    for _ in range(2):
+        gone.note([(b"a",)], token)
+        assert not_among([(b"a",)], gone.of(range(4))) == [(b"a",)]
+    (line,) = caplog.messages
+    assert line.startswith("the sweep takes longer, fingerprints are lost in")
+
+
+def test_a_range_without_fingerprints_is_no_loss(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not len(KeptFingerprints(tmp_path, 4).of(range(4)))
+    assert caplog.messages == []
 
 
 def test_where_it_cannot_write_the_sweep_goes_on(

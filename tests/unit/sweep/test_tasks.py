@@ -9,7 +9,13 @@ import pytest
 
 from streaming.again import workers
 from streaming.again.scan import Scanning
-from streaming.again.workers import TasksOf, beside_a_stream, on_all_cores, on_workers
+from streaming.again.workers import (
+    TasksOf,
+    beside_a_stream,
+    on_all_cores,
+    on_one_host,
+    on_workers,
+)
 from streaming.pipeline.worker import Job
 from streaming.settings import Settings
 
@@ -61,7 +67,8 @@ def test_a_sweep_follows_sparks_cores(
     monkeypatch.setattr(workers, "sweep_task", sent.append)
     spark: Any = Spark(cores)
     job = Job(Settings(), NOTHING, "", NOTHING, NOTHING)
-    scan = on_workers(spark, Scanning(job, NOTHING, NOTHING, NOTHING, NOTHING), tasks_of)
+    scans = on_one_host(Scanning(job, NOTHING, NOTHING, NOTHING, NOTHING))
+    scan = on_workers(spark, scans, tasks_of)
     scan([SimpleNamespace()] * pieces)  # type: ignore[list-item]
     assert (spark.tasks, spark.pool) == (tasks, "sweep")
     assert [each.job.tasks for each in sent] == [at_a_time]
