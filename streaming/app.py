@@ -119,6 +119,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments of one command; ``run`` runs it. Raises `SystemExit`, for ``--help`` too."""
     parser = argparse.ArgumentParser(
         prog="reconcile",
+        allow_abbrev=False,
         description="Keeps Apache James's Cassandra projections true.",
         epilog="\n".join(["exit codes:", *(f"  {code:<3} {MEANINGS[code]}" for code in ExitCode)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -128,7 +129,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = _command(argv)
     for name, (module, told) in COMMANDS.items():
-        command = commands.add_parser(name, help=told)
+        command = commands.add_parser(name, help=told, allow_abbrev=False)
         if name == chosen:
             import_module(f"streaming.commands.{module}").add_arguments(command)
             _add_config(command, argparse.SUPPRESS)  # else it hides the one before the command

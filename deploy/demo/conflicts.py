@@ -19,7 +19,7 @@ def report_conflicts(stream: Stream, screen: Screen) -> list[Line]:
     Raises StreamDiedError where it finds no conflict, or fails.
     """
     screen.say("`reconcile mailboxes` compares the mailboxes themselves, and repairs none")
-    told = stream.command("mailboxes", "--json", ends_with=ExitCode.PROBLEMS)
+    told = stream.command("mailboxes", "--format", "jsonl", ends_with=ExitCode.PROBLEMS)
     lines = list(conflict_lines(json.loads(text) for text in told))
     for line in lines:
         screen.say(f"  {line['sentence']}")

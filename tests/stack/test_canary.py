@@ -127,7 +127,7 @@ def _at_uid(events: list[KeyAndValue], uid: int) -> list[KeyAndValue]:
 def test_segments_that_are_lost_are_known_to_be_lost(
     live: Scene, own_stack: Stack, own_session: Session
 ) -> None:
-    before = json.loads(live.command("status", "--json").stdout)["watched_since"]
+    before = json.loads(live.command("status", "--format", "json").stdout)["watched_since"]
     own_stack.kill_agent()
     raw = own_stack.layout.cassandra / "cdc_raw"
     filled = _segments(raw)
@@ -139,11 +139,13 @@ def test_segments_that_are_lost_are_known_to_be_lost(
     own_stack.start_agent()
     until("the loss is known", lambda: live.metric("reconciler_losses_total") > 0)
     assert live.stream.said("events may be lost: node")
-    told = json.loads(live.command("status", "--json").stdout)["losses"]
+    told = json.loads(live.command("status", "--format", "json").stdout)["losses"]
     assert any(SPAN.search(each) for each in told), told
     until(
         "memory has begun anew",
-        lambda: json.loads(live.command("status", "--json").stdout)["watched_since"] > before,
+        lambda: (
+            json.loads(live.command("status", "--format", "json").stdout)["watched_since"] > before
+        ),
     )
     place = Place()
     live.write_truth(place, cells())

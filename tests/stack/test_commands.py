@@ -281,7 +281,7 @@ def test_status_while_the_stream_is_down(
     put(journal, Kind.UNRESOLVED, State.REPORTED)
     journal.open_breaker(Breaker.REMOVALS, "101 in a minute", now_micros())
 
-    code, said = reconcile("status", "--json")
+    code, said = reconcile("status", "--format", "json")
     told = json.loads(said)
     assert code == 0
     assert (told["stuck"], told["unresolved"], told["delay"]) == (1, 2, settings.stream.delay)
@@ -322,7 +322,7 @@ def test_status_tells_the_lag_in_time_and_who_holds_the_lease(
     CassandraBookmarks(store).record(Bookmark(names.bookmarks(MESSAGE), starts))
     with Holding(names, store, Threads(Event()), clocks_apart(settings.stream)) as lease:
         assert isinstance(lease, Lease)
-        (stream,) = json.loads(reconcile("status", "--json")[1])["streams"]
+        (stream,) = json.loads(reconcile("status", "--format", "json")[1])["streams"]
     assert stream["holder"]["host"]
     assert stream["records"] > 0
     assert any(each["oldest"] for each in stream["lag"])

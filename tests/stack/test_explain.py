@@ -108,7 +108,7 @@ def test_the_same_for_machines_and_nothing_is_written(stopped: Scene) -> None:
     stopped.write_both(place, cells())
     stopped.write_projection(place, {"flagseen": True})
     before = stopped.write_times(place.row)
-    (told,) = json.loads(explained(stopped, *place.row, "--json"))
+    (told,) = json.loads(explained(stopped, *place.row, "--format", "json"))
     messages = next(each for each in told["projections"] if each["projection"] == "messages")
     assert (messages["later"] or messages["verdict"])["kind"] == "differing_cells"
     assert messages["writes"][0]["write"] == "set_cells"
@@ -135,7 +135,7 @@ def test_a_mailbox_and_its_counters(stopped: Scene, inbox: UUID) -> None:
     assert "listed now: count 3, unseen 3" in told
     assert "mailbox_counters: count 2, unseen 3: DIFFERS" in told
     assert "0 open findings of its messages" in told
-    (found,) = json.loads(explained(stopped, inbox, "--json"))
+    (found,) = json.loads(explained(stopped, inbox, "--format", "json"))
     assert found["listed"]["count"] == 3
 
 

@@ -117,7 +117,7 @@ def test_nothing_is_unresolved(past: Past, swept: Answer) -> None:
 
 
 def _status(scene: Scene) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(scene.command("status", "--json").stdout)
+    told: dict[str, Any] = json.loads(scene.command("status", "--format", "json").stdout)
     return told
 
 

@@ -98,7 +98,7 @@ def test_serial_reads_and_refusals_are_told_apart(
 
 def test_the_command_prints_json_and_names_the_truth(config: Path, plain: Mail) -> None:
     plain.read("imapuidtable", 1, level=ConsistencyLevel.SERIAL)
-    done = reconcile("lwt-report", "--config", str(config), "--interval", "1s", "--json")
+    done = reconcile("lwt-report", "--config", str(config), "--interval", "1s", "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
     told = json.loads(line)
@@ -120,7 +120,7 @@ def test_the_command_prints_columns_where_there_is_no_terminal(config: Path) -> 
 
 def test_it_goes_on_until_somebody_ends_it(config: Path) -> None:
     command = [sys.executable, "-m", "streaming.app", "lwt-report", "--config", str(config)]
-    command += ["--interval", "1s", "--watch", "--json"]
+    command += ["--interval", "1s", "--watch", "--format", "jsonl"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         told = [json.loads(running.stdout.readline()) for _ in range(2)]
@@ -134,7 +134,7 @@ def test_a_node_without_jmx_is_named_and_the_rest_is_shown(
 ) -> None:
     closed = {"cassandra": {"jmx_port": 1}}
     config = write_settings(tmp_path / "c.toml", stack, plain.keyspace, "lwt_own", closed)
-    done = reconcile("lwt-report", "--config", str(config), "--interval", "1s", "--json")
+    done = reconcile("lwt-report", "--config", str(config), "--interval", "1s", "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     (gap,) = told["not_known"]

@@ -98,11 +98,11 @@ def test_each_kind_with_its_outcome_and_a_fix_that_is_killed(
     assert before == boxes.expected(MAILBOXES, PATHS)
     config = settings_of(tmp_path, stack, fresh_keyspace, right)
 
-    reported = run(config, "--json")
+    reported = run(config, "--format", "jsonl")
     assert reported.returncode == ExitCode.PROBLEMS, reported.stderr
     found = [each["kind"] for each in objects(reported)]
     assert {kind: found.count(kind) for kind in found} == KINDS
-    dry = run(config, "--fix", "--dry-run", "--json")
+    dry = run(config, "--fix", "--dry-run", "--format", "jsonl")
     assert boxes.tables() == before
     planned = [cql for each in objects(dry) for cql in each["writes"]]
 
@@ -112,7 +112,7 @@ def test_each_kind_with_its_outcome_and_a_fix_that_is_killed(
     between = boxes.tables()
     assert between != before
 
-    fixed = run(config, *OFFLINE, "--ignore-traffic", "--json")
+    fixed = run(config, *OFFLINE, "--ignore-traffic", "--format", "jsonl")
     outcomes = objects(fixed)
     sent = [cql for each in outcomes for cql in each["writes"]]
     assert sent == planned[1:], "the first write was sent by the fix that was killed"

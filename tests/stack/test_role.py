@@ -239,7 +239,7 @@ def answered(session: Session) -> bool:
 def test_the_report_on_lightweight_transactions_names_the_right_that_is_missing(
     config: Path, admin: Session
 ) -> None:
-    command = ("lwt-report", "--config", str(config), "--interval", "1s", "--json")
+    command = ("lwt-report", "--config", str(config), "--interval", "1s", "--format", "jsonl")
     done = reconcile(*command)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["not_known"] == []

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 from checkpoints.bookmarks import Bookmark, Bookmarks
 from checkpoints.cassandra import CassandraBookmarks
+from checkpoints.codec import Json
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.iso import iso
 from reconcilers.words.names import did_you_mean
+from streaming.commands.arguments.output import TABLE, add_format, formatted
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import open_own
+
+COLUMNS = ("name", "settled", "offsets")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Mode.REPAIR.value,
         help="of the stream in this mode (repair)",
     )
+    add_format(parser)
     parser.set_defaults(run=run)
 
 
@@ -36,7 +41,10 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     names = StreamNames.of(settings, Mode(arguments.mode))
     stream = names.bookmarks(settings.families()[0])
     desk = BookmarkDesk(CassandraBookmarks(open_own(settings).store), stream)
-    if arguments.list:
+    if arguments.list and arguments.format != TABLE:
+        for line in formatted(arguments.format, desk.rows(), COLUMNS):
+            print(line)
+    elif arguments.list:
         print("\n".join(desk.listed()) or "no bookmark has a name")
     elif arguments.delete is not None:
         desk.delete(arguments.delete)
@@ -69,6 +77,14 @@ class BookmarkDesk:
         """A line for each bookmark, with its offsets."""
         for each in self.bookmarks.all_named(self.stream):
             yield from _told(each)
+
+    def rows(self) -> Iterator[Json]:
+        """Each bookmark as an object, by `COLUMNS`."""
+        for each in self.bookmarks.all_named(self.stream):
+            offsets = {
+                f"{topic}:{number}": at for (topic, number), at in sorted(each.settled.items())
+            }
+            yield {"name": each.name, "settled": iso(each.recorded_at), "offsets": offsets}
 
     def delete(self, name: str) -> None:
         """Delete a bookmark. Raises `Misconfigured` if there is none of this name."""

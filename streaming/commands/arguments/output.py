@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from checkpoints.codec import Json
 
-TABLE, ARRAY, LINES, CSV = "table", "json", "jsonl", "csv"
+FORMATS = TABLE, ARRAY, LINES, CSV = "table", "json", "jsonl", "csv"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet reads as the beginning of a formula."""
 GAP = "  "
@@ -18,11 +18,21 @@ GAP = "  "
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     """Add ``--format`` of a command that prints rows."""
-    forms = (TABLE, ARRAY, LINES, CSV)
+    parser.add_argument("--format", choices=FORMATS, default=TABLE, help=f"({TABLE})")
+
+
+def add_object_format(parser: argparse.ArgumentParser) -> None:
+    """Add ``--format`` of a command that prints objects, which fit no table of CSV."""
+    forms = (TABLE, ARRAY, LINES)
     parser.add_argument("--format", choices=forms, default=TABLE, help=f"({TABLE})")
 
 
-def formatted(form: str, rows: Iterable[Json], columns: Sequence[str]) -> Iterator[str]:
+def object_text(form: str, value: Json) -> str:
+    """One object, over several lines or as one of ``jsonl``."""
+    return json.dumps(value, indent=None if form == LINES else 2)
+
+
+def formatted(form: str, rows: Iterable[Json], columns: Sequence[str] = ()) -> Iterator[str]:
     """The lines of rows. Only CSV and a table leave out what is in no column."""
     match form:
         case "json":

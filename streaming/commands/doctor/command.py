@@ -16,8 +16,9 @@ from typing import TypeVar
 
 from reconcilers.words.errors import Misconfigured, OtherSchema, ReconcilerError, Refused, Retryable
 from streaming.commands.arguments.logins import login_of
+from streaming.commands.arguments.output import TABLE, add_format, formatted
 from streaming.commands.doctor.checks import ON_CASSANDRA, ON_KAFKA
-from streaming.commands.doctor.checks.check import Check, KafkaContext, Level, problem
+from streaming.commands.doctor.checks.check import COLUMNS, Check, KafkaContext, Level, problem, row
 from streaming.commands.doctor.checks.quotas import context_of
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Cluster, logged_in
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long --off waits for cdc_raw to empty (600)",
     )
+    add_format(parser)
     parser.set_defaults(run=run)
 
 
@@ -53,10 +55,12 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     belongs to another installation.
     """
     admin = _admin(settings.cassandra, arguments)
+    if arguments.format != TABLE and (arguments.fix or arguments.off):
+        raise Misconfigured("--format is of the checks alone: leave out --fix and --off")
     _refuse_another(settings.cassandra)
     if arguments.off:
         return _off(settings, admin, arguments.wait)
-    found = _shown(examine(settings))
+    found = _shown(examine(settings), arguments.format)
     if arguments.fix and admin is None:
         _print_fixes(settings, found)
     elif arguments.fix and admin is not None and _carried_out(settings, admin, found):
@@ -99,11 +103,18 @@ def _each(checks: Iterable[Callable[[S], Iterator[Check]]], context: S) -> Itera
             yield problem(str(failed), "could not be checked; try again")
 
 
-def _shown(checks: Iterable[Check]) -> list[Check]:
-    shown = []
-    for check in checks:
-        print(check, flush=True)
-        shown.append(check)
+def _shown(checks: Iterable[Check], form: str = TABLE) -> list[Check]:
+    """Print each check as soon as it ends; returns all."""
+    shown: list[Check] = []
+
+    def each() -> Iterator[Check]:
+        for check in checks:
+            shown.append(check)
+            yield check
+
+    told = map(str, each()) if form == TABLE else formatted(form, map(row, each()), COLUMNS)
+    for line in told:
+        print(line, flush=True)
     return shown
 
 

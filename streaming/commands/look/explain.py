@@ -6,7 +6,6 @@ It only reads, applies the stream's own rules (`streaming.steps.explain`), and n
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from reconcilers.words.errors import Misconfigured, ReadFailed, Refused
 from reconcilers.words.key import named, text_of
 from reconcilers.words.model import KeyValue, Slot
 from streaming.commands.arguments.finding_filter import add_system, slots_named
+from streaming.commands.arguments.output import TABLE, add_object_format, formatted
 from streaming.commands.arguments.times import positive
 from streaming.commands.look.explain_counters import CounterExplainer, counter_explainer
 from streaming.commands.look.places_shown import Surroundings, iso, place_json, place_lines
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="MESSAGEID|MAILBOXID|USER|KEY", help=told)
     parser.add_argument("uid", nargs="?", type=int, metavar="UID", help="in that mailbox")
     add_system(parser)
-    parser.add_argument("--json", action="store_true", help="for machines; times are µs")
+    add_object_format(parser)
     parser.add_argument(
         "--days", type=positive, default=HISTORY_DAYS, metavar="N", help="of history (2)"
     )
@@ -63,10 +63,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
     if number is None and arguments.uid is not None:
         raise Misconfigured(f"{arguments.what!r} is no mailbox id (a UUID), so it has no UIDs")
     told = _told(settings, arguments, number)
-    if arguments.json:
-        print(json.dumps([*told.objects], indent=1))
-    else:
-        print("\n".join(told.lines))
+    form = arguments.format
+    print("\n".join(told.lines if form == TABLE else formatted(form, told.objects)))
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,8 @@ from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Kind, Micros
 from streaming.again.last_sweep import compared_since, last_sweep
+from streaming.commands.arguments.output import TABLE, add_object_format, object_text
+from streaming.commands.look.status_check import problems
 from streaming.commands.look.status_shown import (
     REACHABLE,
     OpenCount,
@@ -50,15 +51,26 @@ from streaming.topics import Watcher
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``reconcile status [--json]``."""
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    """``reconcile status [--check]``."""
+    parser.add_argument(
+        "--check", action="store_true", help="one line, and exit code 1 if anything is wrong"
+    )
+    add_object_format(parser)
     parser.set_defaults(run=run)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
-    """Print the status; returns 0. Raises if our own keyspace cannot be read."""
+    """Print the status. Returns 1 if ``--check`` finds a problem; else 0.
+
+    Raises if our own keyspace cannot be read.
+    """
     found = status(settings)
-    print(json.dumps(as_json(found), indent=2) if arguments.json else "\n".join(as_text(found)))
+    if arguments.check:
+        wrong = list(problems(found))
+        print("; ".join(wrong) or "nothing is wrong")
+        return int(bool(wrong))
+    form = arguments.format
+    print("\n".join(as_text(found)) if form == TABLE else object_text(form, as_json(found)))
     return 0
 
 

@@ -15,6 +15,7 @@ from reconcilers.lwt.cost import Cost, cost_of
 from reconcilers.lwt.placement import Placement, Reach
 from reconcilers.lwt.statements import Gauges, NodeSnapshot, Work, between, together
 from reconcilers.words.errors import Misconfigured, ReconcilerError, Refused, Retryable, Unreachable
+from streaming.commands.arguments.output import TABLE, add_object_format, object_text
 from streaming.commands.arguments.times import duration_of
 from streaming.commands.lwt.beans import JmxLogin, NodeBeans, beans_of
 from streaming.commands.lwt.jvm import Jvm
@@ -31,7 +32,7 @@ AskNode = Callable[[JmxLogin], NodeBeans]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``reconcile lwt-report [--interval 1m] [--watch] [--jmx HOST:PORT] [--json]``."""
+    """``reconcile lwt-report [--interval 1m] [--watch] [--jmx HOST:PORT]``."""
     parser.add_argument(
         "--interval",
         type=duration_of,
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="where nodes answer JMX; without it at each node's address, port cassandra.jmx_port",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line and interval")
+    add_object_format(parser)
     parser.set_defaults(run=run)
 
 
@@ -73,11 +74,16 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
                     raise
                 sys.stderr.write(f"reconcile: {failed}\n")  # the next report is on both intervals
                 continue
-            lines = [as_json(cost, shown)] if arguments.json else as_text(cost, shown)
-            print("\n".join(lines), flush=True)
+            print(_text(arguments.format, cost, shown), flush=True)
             if not arguments.watch:
                 return 0
             before = after
+
+
+def _text(form: str, cost: Cost, shown: Shown) -> str:
+    if form == TABLE:
+        return "\n".join(as_text(cost, shown))
+    return object_text(form, as_json(cost, shown))
 
 
 @dataclass(frozen=True, slots=True)

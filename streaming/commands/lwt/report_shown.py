@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from checkpoints.codec import Json
 from reconcilers.declared.families import FAMILIES
 from reconcilers.lwt.cost import PAXOS, Cost, TableWork, mean_ms, sentence
 from reconcilers.lwt.placement import Range
@@ -51,30 +51,28 @@ class Shown:
         return each.table[0] == self.keyspace or bool(each.counts.get(Metric.PREPARES))
 
 
-def as_json(cost: Cost, shown: Shown) -> str:
+def as_json(cost: Cost, shown: Shown) -> Json:
     """One object: the replicas' counts, and what follows for clients."""
-    return json.dumps(
-        {
-            "keyspace": shown.keyspace,
-            "seconds": round(cost.seconds, 3),
-            "nodes": sorted(cost.work.nodes),
-            "nodes_told_lwt": sorted(cost.work.told_lwt),
-            "paxos_variant": shown.paxos_variant,
-            "cluster": {metric.value: number for metric, number in cost.work.whole.items()},
-            "tables": {
-                ".".join(each.table): _table_json(each) for each in cost.tables if shown.has(each)
-            },
-            "paxos": {
-                name: {"paxos": share.paxos, "all": share.everything, "share": share.part}
-                for name, share in cost.shares.items()
-            },
-            "paxos_disk_mib": cost.disk,
-            "truths": truths(cost, shown),
-            "our_suspects_confirmed": cost.confirmed,
-            "not_known": cost.work.gaps,
-            "sentence": sentence(cost, shown.keyspace),
-        }
-    )
+    return {
+        "keyspace": shown.keyspace,
+        "seconds": round(cost.seconds, 3),
+        "nodes": sorted(cost.work.nodes),
+        "nodes_told_lwt": sorted(cost.work.told_lwt),
+        "paxos_variant": shown.paxos_variant,
+        "cluster": {metric.value: number for metric, number in cost.work.whole.items()},
+        "tables": {
+            ".".join(each.table): _table_json(each) for each in cost.tables if shown.has(each)
+        },
+        "paxos": {
+            name: {"paxos": share.paxos, "all": share.everything, "share": share.part}
+            for name, share in cost.shares.items()
+        },
+        "paxos_disk_mib": cost.disk,
+        "truths": truths(cost, shown),
+        "our_suspects_confirmed": cost.confirmed,
+        "not_known": cost.work.gaps,
+        "sentence": sentence(cost, shown.keyspace),
+    }
 
 
 def as_text(cost: Cost, shown: Shown) -> Iterator[str]:

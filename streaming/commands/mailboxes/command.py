@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,11 @@ from reconcilers.mailboxes.conflicts import Conflict
 from reconcilers.mailboxes.plan import Fix, MailboxWrite, RightSide
 from reconcilers.words.errors import Misconfigured, NotOffline, Retryable
 from streaming.commands.arguments.logins import login_of
+from streaming.commands.arguments.output import TABLE, add_format, formatted
 from streaming.commands.mailboxes.compare import Compared, Comparison
 from streaming.commands.mailboxes.fix import Fixer
 from streaming.commands.mailboxes.offline import Traffic
-from streaming.commands.mailboxes.shown import FixOutcome, ShownConflict
+from streaming.commands.mailboxes.shown import COLUMNS, FixOutcome, ShownConflict
 from streaming.settings import CassandraSettings, Settings
 from streaming.tables import Nodes, connect
 from streaming.tables.mailbox_objects import MailboxObjects
@@ -36,7 +36,7 @@ LOGIN = "--username and --password-file"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``reconcile mailboxes [--fix (--dry-run | --confirm ALL-SERVICES-ARE-OFFLINE)] [--json]``."""
+    """``reconcile mailboxes [--fix (--dry-run | --confirm ALL-SERVICES-ARE-OFFLINE)]``."""
     parser.add_argument("--fix", action="store_true", help="repair, by the setting mailboxes.right")
     parser.add_argument("--confirm", metavar="WORDS", help=f"for --fix: {OFFLINE}")
     parser.add_argument("--dry-run", action="store_true", help="only print the writes of --fix")
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--username", metavar="U", help="for --fix: write as this role")
     parser.add_argument("--password-file", type=Path, metavar="F", help="holds U's password")
-    parser.add_argument("--json", action="store_true", help="one object a line; times are µs")
+    add_format(parser)
     parser.set_defaults(run=run)
 
 
@@ -68,12 +68,26 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         if not arguments.ignore_traffic and any(fix.writes for _, fix in compared.found):
             refuse_traffic(settings, frozenset(Nodes(session).ids()))
     done = list[ShownConflict]()
+    for line in _lines(arguments.format, _done(compared, do, done)):
+        print(line, flush=True)
+    told = sys.stdout if arguments.format == TABLE else sys.stderr
+    print(summary(compared, done), file=told)
+    return int(any(each.outcome is not FixOutcome.FIXED for each in done))
+
+
+def _done(
+    compared: Compared, do: Callable[[Conflict, Fix], ShownConflict], done: list[ShownConflict]
+) -> Iterator[ShownConflict]:
+    """Each conflict when it is done; ``done`` gets it, too."""
     for conflict, fix in compared.found:
         done.append(do(conflict, fix))
-        lines = [json.dumps(done[-1].object())] if arguments.json else done[-1].lines()
-        print("\n".join(lines), flush=True)
-    print(summary(compared, done), file=sys.stderr if arguments.json else sys.stdout)
-    return int(any(each.outcome is not FixOutcome.FIXED for each in done))
+        yield done[-1]
+
+
+def _lines(form: str, shown: Iterator[ShownConflict]) -> Iterator[str]:
+    if form == TABLE:
+        return (line for each in shown for line in each.lines())
+    return formatted(form, (each.object() for each in shown), COLUMNS)
 
 
 def checked(settings: Settings, arguments: argparse.Namespace) -> CassandraSettings:

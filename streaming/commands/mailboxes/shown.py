@@ -14,6 +14,8 @@ from reconcilers.mailboxes.rows import MAILBOX, PATHS, MailboxRow, PathRow
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Micros
 
+COLUMNS = ("kind", "outcome", MAILBOX, PATHS, "merges", "writes", "left")
+"""What a conflict has as an object."""
 MERGING = "/cassandra/mailbox/merging"
 """James's webadmin route that merges one mailbox into another."""
 

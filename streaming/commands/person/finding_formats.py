@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +11,7 @@ from checkpoints.codec import Json, accepted_from_json
 from reconcilers.declared.families import FAMILIES, family_named
 from reconcilers.rows.finding import WAITING, with_reason
 from reconcilers.words.key import slot_of, text_of
+from streaming.commands.arguments.output import CSV, TABLE, formatted
 
 NAMES = tuple(
     dict.fromkeys(
@@ -38,7 +36,6 @@ COLUMNS = (
     "sentence",
 )
 TIMES = frozenset({"time", "found_at", "next_look"})
-FORMULA = ("=", "+", "-", "@")
 
 
 def as_table(findings: Iterable[Json]) -> Iterator[str]:
@@ -57,29 +54,18 @@ def as_table(findings: Iterable[Json]) -> Iterator[str]:
         yield "no findings"
 
 
-def as_json_lines(findings: Iterable[Json]) -> Iterator[str]:
-    """All fields that the journal stores, one object a line; times are µs."""
-    for each in findings:
-        yield json.dumps(each)
+def listed(form: str, findings: Iterable[Json]) -> Iterator[str]:
+    """The lines of findings. JSON has all fields that the journal stores; CSV has `COLUMNS`."""
+    if form == TABLE:
+        return as_table(findings)
+    return formatted(form, map(_flat, findings) if form == CSV else findings, COLUMNS)
 
 
-def as_json(findings: Iterable[Json]) -> Iterator[str]:
-    """All fields that the journal stores, as one JSON array; times are µs."""
-    before = "["
-    for each in findings:
-        yield f"{before}{json.dumps(each)}"
-        before = ","
-    yield "[]" if before == "[" else "]"
-
-
-def as_csv(findings: Iterable[Json]) -> Iterator[str]:
-    """A header, then the fields of `COLUMNS`."""
-    yield ",".join(COLUMNS)
-    for each in findings:
-        waits = _waits(each).get("wait")
-        values = each | {"time": _time(each), "sentence": _told(each), "waits": waits}
-        values["accepted"] = _accepted(each)
-        yield _csv_line([_shown(column, values.get(column)) for column in COLUMNS])
+def _flat(finding: Json) -> Json:
+    """The values of `COLUMNS`, each as text."""
+    values = finding | {"time": _time(finding), "sentence": _told(finding)}
+    values |= {"waits": _waits(finding).get("wait"), "accepted": _accepted(finding)}
+    return {column: _shown(column, values.get(column)) for column in COLUMNS}
 
 
 def _key(finding: Json) -> str:
@@ -116,19 +102,3 @@ def _shown(column: str, value: Any) -> str:
         at = datetime.fromtimestamp(to_seconds(value), UTC)
         return at.isoformat(timespec="seconds").replace("+00:00", "Z")
     return str(value)
-
-
-def _csv_line(values: list[str]) -> str:
-    """One line. A text that a spreadsheet reads as a formula gets an apostrophe."""
-    text = io.StringIO()
-    safe = [f"'{value}" if value.startswith(FORMULA) else value for value in values]
-    csv.writer(text, lineterminator="").writerow(safe)
-    return text.getvalue()
-
-
-FORMATS: dict[str, Callable[[Iterable[Json]], Iterator[str]]] = {
-    "table": as_table,
-    "json": as_json,
-    "jsonl": as_json_lines,
-    "csv": as_csv,
-}

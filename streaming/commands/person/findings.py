@@ -22,10 +22,11 @@ from reconcilers.rows.finding import Finding
 from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import named
 from streaming.commands.arguments.finding_filter import FindingFilter, add_filter, filter_of, key_of
+from streaming.commands.arguments.output import TABLE, add_format
 from streaming.commands.arguments.times import day_of, positive
 from streaming.commands.person.dead_letters import retry as retry_dead_letters
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
-from streaming.commands.person.finding_formats import FORMATS
+from streaming.commands.person.finding_formats import listed
 from streaming.commands.person.members import members
 from streaming.commands.person.orders import Orders, add_orders
 from streaming.commands.person.undo import undo_desk
@@ -43,7 +44,7 @@ ALL_DAYS = ()
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``reconcile findings``."""
     add_filter(parser)
-    parser.add_argument("--format", choices=sorted(FORMATS), default="table")
+    add_format(parser)
     parser.add_argument(
         "--log",
         nargs="?",
@@ -165,11 +166,11 @@ def _as_json(found: Iterable[tuple[Family, Finding]], wanted: FindingFilter) -> 
 
 def _list(lines: Iterator[Json], arguments: argparse.Namespace) -> None:
     limit = arguments.limit
-    if limit is None and arguments.format == "table":
+    if limit is None and arguments.format == TABLE:
         limit = TABLE_ROWS
-    for text in FORMATS[arguments.format](islice(lines, limit)):
+    for text in listed(arguments.format, islice(lines, limit)):
         print(text)
-    if limit is not None and next(lines, None) is not None and arguments.format == "table":
+    if limit is not None and next(lines, None) is not None and arguments.format == TABLE:
         print(f"… and more: --limit, or --format jsonl (shown: {limit})")
 
 

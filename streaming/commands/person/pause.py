@@ -8,15 +8,29 @@ from typing import Any
 
 from checkpoints.cassandra import CassandraPauses
 from checkpoints.clock import now_micros
+from checkpoints.codec import Json
 from checkpoints.pauses import Pauses
 from reconcilers.declared.families import FAMILIES
 from reconcilers.limits.write_target import ALL, REMOVALS
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Micros
 from streaming.commands.arguments.names import one_of
+from streaming.commands.arguments.output import TABLE, add_format, formatted
 from streaming.commands.arguments.people import asked_for, until_or_for, who_and_why
 from streaming.settings import Settings
 from streaming.tables.own_keyspace import open_own
+
+COLUMNS = (
+    "asked_at",
+    "what",
+    "who",
+    "reason",
+    "until",
+    "stands",
+    "ended_at",
+    "ended_by",
+    "ended_why",
+)
 
 
 def pausable() -> tuple[str, ...]:
@@ -33,13 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--list", action="store_true", help="all pauses that ever were, with who, why"
     )
     who_and_why(parser)
+    add_format(parser)
     parser.set_defaults(run=run)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Pause, or list. After it returns, writes stop within two seconds."""
     if arguments.list:
-        print("\n".join(listed(pauses_of(settings))))
+        pauses, form = pauses_of(settings), arguments.format
+        told = listed(pauses) if form == TABLE else formatted(form, rows(pauses), COLUMNS)
+        for line in told:
+            print(line)
         return 0
     wanted = asked_for(arguments.what, arguments)
     pauses_of(settings).begin(wanted)
@@ -64,3 +82,19 @@ def listed(pauses: Pauses, clock: Callable[[], Micros] = now_micros) -> Iterator
         else:
             end = "STANDS" if each.stands(clock()) else "its time has come"
         yield f"{iso(each.asked_at)}  {each.what}  {each}; {end}"
+
+
+def rows(pauses: Pauses, clock: Callable[[], Micros] = now_micros) -> Iterator[Json]:
+    """All pauses, oldest first, as objects by `COLUMNS`."""
+    for each, ended in pauses.history():
+        yield {
+            "asked_at": iso(each.asked_at),
+            "what": each.what if each.pilot is None else str(each.pilot),
+            "who": each.who,
+            "reason": each.reason,
+            "until": None if each.until is None else iso(each.until),
+            "stands": ended is None and each.stands(clock()),
+            "ended_at": None if ended is None else iso(ended.at),
+            "ended_by": None if ended is None else ended.who,
+            "ended_why": None if ended is None else ended.reason,
+        }

@@ -4,7 +4,7 @@ import pytest
 
 from checkpoints.bookmarks import Bookmark
 from reconcilers.words.errors import Misconfigured
-from streaming.commands.again.bookmark import BookmarkDesk
+from streaming.commands.again.bookmark import COLUMNS, BookmarkDesk
 from tests.fakes.checkpoints.progress import MemoryBookmarks
 
 NOW = 1_800_000_000_000_000
@@ -35,6 +35,13 @@ def test_a_name_tells_its_offsets_and_says_what_it_replaces(
     replaced = "bookmark before of 2027-01-15T08:00:00+00:00 is replaced"
     assert list(desk.name("before")) == [replaced, *told]
     assert list(desk.listed()) == told
+    [row] = desk.rows()
+    assert row == {
+        "name": "before",
+        "settled": "2027-01-15T08:00:00+00:00",
+        "offsets": {"mail:0": 5, "mail:1": 7},
+    }
+    assert tuple(row) == COLUMNS
 
 
 def test_only_what_is_there_is_removed_and_the_others_are_named(

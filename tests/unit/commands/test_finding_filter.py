@@ -27,9 +27,10 @@ from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import RULES, Wait, Waiting
 from streaming.commands.arguments import finding_filter, times
 from streaming.commands.arguments.finding_filter import FindingFilter
+from streaming.commands.person import finding_formats
 from streaming.commands.person import findings as command
 from streaming.commands.person.decisions import ACCEPT, RETRY
-from streaming.commands.person.finding_formats import as_csv, as_table
+from streaming.commands.person.finding_formats import as_table
 from tests.builders.counters import OF_MAILBOX
 from tests.builders.findings import acceptance
 from tests.builders.found import finding_of
@@ -126,7 +127,7 @@ def test_a_line_of_the_log_has_the_time_of_its_writing_and_a_finding_when_it_was
 
 def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
     changes = {"next_look": None, "found_at": 1_700_000_000_000_000, "sentence": "+1, or so"}
-    header, row = as_csv([told(1)[0] | changes])
+    header, row = finding_formats.listed("csv", [told(1)[0] | changes])
     cells = dict(zip(header.split(","), row.split(","), strict=False))
     assert cells["time"] == cells["found_at"] == "2023-11-14T22:13:20Z"
     assert cells["next_look"] == ""

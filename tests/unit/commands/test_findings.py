@@ -17,9 +17,10 @@ from reconcilers.words.key import WHOLE_TABLE, text_of
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.arguments.finding_filter import FindingFilter
+from streaming.commands.arguments.output import FORMATS
 from streaming.commands.person.dead_letters import place_of
 from streaming.commands.person.decisions import ACCEPT, RETRY, Desk
-from streaming.commands.person.finding_formats import FORMATS, as_csv, as_json_lines, as_table
+from streaming.commands.person.finding_formats import as_table, listed
 from streaming.topics import Record
 from tests.builders.findings import acceptance
 from tests.builders.slots import mailbox_of, uid_of
@@ -234,17 +235,20 @@ def test_filters(wanted: FindingFilter, matches: bool) -> None:
 
 def test_json_lines_hold_everything() -> None:
     told = finding_to_json(a_finding(MESSAGE, a_slot()), MESSAGE)
-    assert [json.loads(line) for line in as_json_lines([told])] == [told]
+    assert [json.loads(line) for line in listed("jsonl", [told])] == [told]
 
 
 @pytest.mark.parametrize(
-    ("sentence", "cell"), [('a, "b"', 'a, "b"'), ("=HYPERLINK(1)", "'=HYPERLINK(1)")]
+    ("sentence", "cell"),
+    [('a, "b"', 'a, "b"'), ("=HYPERLINK(1)", "'=HYPERLINK(1)"), ("\t=1", "'\t=1")],
 )
 def test_csv_has_a_header_survives_commas_and_quotes_and_is_no_formula(
     sentence: str, cell: str
 ) -> None:
     finding = a_finding(MESSAGE, a_slot(), sentence=sentence, source=None)
-    header, row = csv.reader(io.StringIO("\n".join(as_csv([finding_to_json(finding, MESSAGE)]))))
+    header, row = csv.reader(
+        io.StringIO("\n".join(listed("csv", [finding_to_json(finding, MESSAGE)])))
+    )
     told = dict(zip(header, row, strict=True))
     assert told["sentence"] == cell
     assert (told["messageid"], told["uid"]) == ("", "7")
@@ -264,15 +268,15 @@ def test_the_table_has_the_sentence_and_the_place() -> None:
 def test_every_format_takes_nothing_and_a_line_of_the_log(name: str) -> None:
     told = {"at": NOW, **finding_to_json(a_finding(MESSAGE, a_slot()), MESSAGE)}
     assert (
-        "\n".join(FORMATS[name]([]))
+        "\n".join(listed(name, []))
         == {
             "table": "no findings",
             "json": "[]",
             "jsonl": "",
-            "csv": "\n".join(as_csv([])),
+            "csv": "\n".join(listed("csv", [])),
         }[name]
     )
-    text = "\n".join(FORMATS[name]([told]))
+    text = "\n".join(listed(name, [told]))
     assert ("2027-01-15T08:00:00Z" in text) is (name in {"table", "csv"})
 
 

@@ -11,7 +11,8 @@ from reconcilers.words.errors import Misconfigured
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Kind, Slot
 from streaming.commands.arguments.finding_filter import FindingFilter
-from streaming.commands.person.finding_formats import FORMATS
+from streaming.commands.arguments.output import FORMATS
+from streaming.commands.person.finding_formats import listed
 from streaming.commands.person.members import members
 from tests.builders.rows import MAILBOX, NOW, OTHER_ID
 from tests.fakes.checkpoints.lost_rows import MemoryLostRows
@@ -62,9 +63,9 @@ def test_those_that_an_acceptance_covers_are_shown_so(
     assert [bool(each["accepted"]) for each in lines] == [True, False]
 
 
-@pytest.mark.parametrize("style", sorted(FORMATS))
+@pytest.mark.parametrize("style", FORMATS)
 def test_each_format_shows_them(style: str, journal: MemoryJournal, left: MemoryLostRows) -> None:
-    told = "\n".join(FORMATS[style](members(journal, left, KEY, FindingFilter())))
+    told = "\n".join(listed(style, members(journal, left, KEY, FindingFilter())))
     assert "absent_without_delete" in told
 
 

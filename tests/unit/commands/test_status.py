@@ -18,13 +18,16 @@ from reconcilers.declared.family import Family
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import SECOND, Kind, Slot
 from reconcilers.words.waiting import RULES, Wait, Waiting
+from streaming import app
 from streaming.again.last_sweep import NOT_SWEPT
+from streaming.commands.look import status
 from streaming.commands.look.status import (
     open_totals,
     stream_status,
     told_losses,
     with_a_stream,
 )
+from streaming.commands.look.status_check import problems
 from streaming.commands.look.status_shown import (
     REACHABLE,
     OpenCount,
@@ -228,6 +231,57 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     where = {"topic": "t", "partition": 0, "end": 10, "read": 7}
     assert stream["lag"][0] == {**where, "records": 3, "oldest": "2026-11-21T09:59:00+00:00"}
     assert stream["lag"][2]["records"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({}, ""),
+        ({"pauses": ("all",), "pilots": ("bob",), "on_hold": 3, "unresolved": 1}, ""),
+        ({"streams": ()}, "no stream has run yet"),
+        ({"kafka": "no broker answers"}, "Kafka does not answer: no broker answers"),
+        ({"breakers": {"removals": "101"}}, "breaker removals is open"),
+        ({"stuck": 2}, "2 findings are stuck"),
+        ({"losses": ("a", "b")}, "2 losses of events since the last whole sweep"),
+        ({"held": ("`reconcile resume --own-keyspace`",)}, "held: `reconcile resume --own-"),
+        ({"executors": 0}, "Spark has no executors"),
+        (
+            {"streams": (replace(STREAM, seconds=656.0),)},
+            "the oldest record of the repair stream is 656 s old",
+        ),
+        (
+            {"streams": (STREAM, replace(STREAM, family="rights", seconds=None))},
+            "the lag of the repair stream of rights is not known",
+        ),
+    ],
+)
+def test_a_check_says_what_is_wrong_but_not_what_a_person_wants(
+    changes: dict[str, Any], wrong: str
+) -> None:
+    found = replace(CALM, **({"streams": (STREAM,)} | changes))
+    told = "; ".join(problems(found))
+    assert told.startswith(wrong)
+    assert bool(told) is bool(wrong)
+
+
+def test_a_check_leaves_out_the_mode_that_does_not_run_any_more() -> None:
+    old = replace(STREAM, name="observe", seconds=1e6, last_settled="2026-11-20T10:00:00+00:00")
+    assert not list(problems(replace(CALM, streams=(old, STREAM))))
+    never = replace(old, last_settled=None)
+    assert not list(problems(replace(CALM, streams=(STREAM, never))))
+
+
+def test_a_check_is_one_line_and_an_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = replace(CALM, streams=(STREAM,))
+    monkeypatch.setattr(status, "status", lambda _: found)
+    assert app.main(["status", "--check"]) == 0
+    assert capsys.readouterr().out == "nothing is wrong\n"
+    found = replace(found, stuck=1, breakers={"removals": "101"})
+    assert app.main(["status", "--check"]) == 1
+    assert capsys.readouterr().out == "breaker removals is open; 1 findings are stuck\n"
+    assert app.main(["status"]) == 0
 
 
 def test_executors_of_a_cluster_are_told_from_the_streams_metrics() -> None:

@@ -1,6 +1,5 @@
 """`reconcile lwt-report`: what it shows, and what it says where something is not known."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +87,7 @@ def test_truths_are_listed_by_whether_they_have_any() -> None:
 
 def test_json_has_the_same_and_the_replicas_counts() -> None:
     work = measured({"n1": node("n1", {})}, {"n1": node("n1", DONE)})
-    told = json.loads(as_json(cost_of(work, ONE_NODE, 60.0), SHOWN))
+    told = as_json(cost_of(work, ONE_NODE, 60.0), SHOWN)
     assert told["tables"]["james.imapuidtable"]["prepares"] == 30
     assert told["tables"]["james.imapuidtable"]["applied"] == [20, 20]
     assert told["paxos"]["writes"] == {"paxos": 100, "all": 100, "share": 1.0}
@@ -203,12 +202,12 @@ def test_a_wrong_place_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]
 
 def test_the_parser_takes_what_the_page_names() -> None:
     given = app.parsed(
-        ["lwt-report", "--interval", "5m", "--watch", "--json", "--jmx", "[::1]:7199"]
+        ["lwt-report", "--interval", "5m", "--watch", "--format", "jsonl", "--jmx", "[::1]:7199"]
     )
-    assert (given.interval, given.watch, given.json, given.jmx) == (
+    assert (given.interval, given.watch, given.format, given.jmx) == (
         300_000_000,
         True,
-        True,
+        "jsonl",
         ["[::1]:7199"],
     )
 
@@ -240,4 +239,4 @@ def test_it_is_shown_what_our_own_stream_confirmed() -> None:
     assert "our own stream: 1,200 suspects confirmed, mostly one serial read each" in as_text(
         cost, SHOWN
     )
-    assert json.loads(as_json(cost, SHOWN))["our_suspects_confirmed"] == 1200
+    assert as_json(cost, SHOWN)["our_suspects_confirmed"] == 1200

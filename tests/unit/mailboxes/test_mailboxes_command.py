@@ -85,7 +85,7 @@ def test_json_has_both_sides_and_the_writes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = office(monkeypatch, [*GHOST, *RENAMED])
-    assert place.run("path", "--json") == 1
+    assert place.run("path", "--format", "jsonl") == 1
     ghost, renamed = map(json.loads, capsys.readouterr().out.splitlines())
     assert (ghost["kind"], ghost["outcome"]) == ("two_ids_of_one_path", "reported")
     assert ghost["left"] == ["needs_a_merge"]

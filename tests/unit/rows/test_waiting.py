@@ -21,7 +21,7 @@ from reconcilers.rows.finding import State
 from reconcilers.words.model import Kind
 from reconcilers.words.waiting import RULES, Ends, Wait, Waiting
 from streaming.commands.person.decisions import ACCEPT
-from streaming.commands.person.finding_formats import as_csv, as_table
+from streaming.commands.person.finding_formats import as_table, listed
 from streaming.commands.person.orders import Orders
 from tests.builders.examining import Stream, stream
 from tests.builders.findings import waiting
@@ -138,7 +138,7 @@ def test_a_list_names_a_wait_only_of_what_waits(state: State) -> None:
     told = finding_to_json(finding, FAMILY)
     waits = finding.wait is not None
     assert ("too large" in "".join(as_table([told]))) is waits
-    assert (",row," in list(as_csv([told]))[1]) is waits
+    assert (",row," in list(listed("csv", [told]))[1]) is waits
     assert (
         bool(log_line(waiting(waits=Waiting(Wait.ROW, "")), FAMILY, state, NOW)["waits"]) is waits
     )

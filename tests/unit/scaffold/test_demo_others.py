@@ -164,7 +164,7 @@ class Told:
         self.said.append(text)
 
     def command(self, *words: str, ends_with: ExitCode) -> list[str]:
-        assert (words, ends_with) == (("mailboxes", "--json"), ExitCode.PROBLEMS)
+        assert (words, ends_with) == (("mailboxes", "--format", "jsonl"), ExitCode.PROBLEMS)
         row = {"mailboxid": "b1", "user": "ana"}
         told = {"kind": "orphan_path", "outcome": "reported", "mailbox": [], "mailboxpathv3": [row]}
         return [json.dumps(told)]

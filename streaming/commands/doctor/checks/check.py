@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from checkpoints.codec import Json
 from reconcilers.declared.family import Family, Schema
 from streaming.commands.wiring.kept_tallies import Chosen
 from streaming.settings import Settings
@@ -39,6 +40,20 @@ class Check:
         """The line as it is printed."""
         advice = f" — {self.advice}" if self.advice else ""
         return f"{self.level:<8} {self.what}{advice}"
+
+
+COLUMNS = ("level", "what", "advice", "cql", "topics")
+
+
+def row(check: Check) -> Json:
+    """The check as an object, by `COLUMNS`."""
+    return {
+        "level": str(check.level),
+        "what": check.what,
+        "advice": check.advice,
+        "cql": list(check.cql),
+        "topics": list(check.topics),
+    }
 
 
 @dataclass(frozen=True, slots=True)
