@@ -7,7 +7,7 @@ their own, and count for no other breaker. A breaker never closes automatically.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -88,6 +88,15 @@ class SliceCount:
         person who closes one opening has not seen what the next piece found.
         """
         return self.at + crc32(self.batch.encode()) % SECOND
+
+    def and_new(self, counts: Mapping[tuple[str, Kind], int], listing: str) -> SliceCount:
+        """The count with so many new suspects more, by projection and kind."""
+        removals = counts.get((listing, Kind.EXTRA_ROW), 0)
+        return replace(
+            self,
+            suspects=self.suspects + sum(counts.values()),
+            removals=self.removals + removals,
+        )
 
 
 def count_of(

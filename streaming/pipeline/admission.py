@@ -15,8 +15,8 @@ from checkpoints.lease import Lease
 from reconcilers.declared.family import Family
 from reconcilers.limits.breakers import Breaker, count_of
 from reconcilers.limits.gate import Answers
-from reconcilers.limits.write_target import EVERYTHING, repair_of
-from reconcilers.words.model import Micros, Suspect
+from reconcilers.limits.write_target import EVERYTHING, WriteTarget, repair_of
+from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch
@@ -65,16 +65,15 @@ class AdmissionControl:
             for each in look.suspects
             if each.kind is not None and self._counts(held, each, at)
         } - self.findings.on_hold(look.suspects)
-        self.breakers.count(
-            count_of(
-                look.suspects,
-                self.family.listing.name,
-                look.examined,
-                lambda each: (each.projection, each.slot) in counted,
-                batch,
-                at,
-            )
+        count = count_of(
+            look.suspects,
+            self.family.listing.name,
+            look.examined,
+            lambda each: (each.projection, each.slot) in counted,
+            batch,
+            at,
         )
+        self.breakers.count(count.and_new(self._beyond(look), self.family.listing.name))
         self.breakers.remember(counted, at)
         return replace(
             answers,
@@ -89,12 +88,8 @@ class AdmissionControl:
         A suspect does not count while its table refuses or it is paused: it comes back, and counts
         then. A difference that can only be reported never counts.
         """
-        of = next(each for each in self.family.projections if each.name == suspect.projection)
-        kind, refusing = suspect.kind, self.findings.refusing
-        if kind is None or kind not in WRITTEN or of.only_by or of.name in refusing:
-            return False
-        target = repair_of(of, kind, suspect.slot)
-        if self.mode is Mode.REPAIR and self.pauses.watch.why(target) is not None:
+        target = self._target(suspect.projection, suspect.kind, suspect.slot)
+        if target is None:
             return False
         if not suspect.looked_again:
             return True
@@ -106,6 +101,24 @@ class AdmissionControl:
         within = self.breakers.once_in if decided else self.breakers.put_off_for
         counted = self.breakers.was_counted(suspect, at, within)
         return self.findings.is_not_written(suspect) and not counted
+
+    def _target(self, projection: str, kind: Kind | None, slot: Slot) -> WriteTarget | None:
+        """The repair of a difference; None if there is none, or its table or a pause refuses it."""
+        of = next(each for each in self.family.projections if each.name == projection)
+        if kind is None or kind not in WRITTEN or of.only_by or of.name in self.findings.refusing:
+            return None
+        target = repair_of(of, kind, slot)
+        paused = self.mode is Mode.REPAIR and self.pauses.watch.why(target) is not None
+        return None if paused else target
+
+    def _beyond(self, look: BatchLook) -> dict[tuple[str, Kind], int]:
+        """The new differences that did not travel, as far as they count.
+
+        Their slots are not known: while there is a pilot, they count as outside it.
+        """
+        nowhere = self.family.nowhere
+        counts = look.beyond.items()
+        return {of: number for of, number in counts if self._target(*of, nowhere) is not None}
 
     def paused_because(self) -> Waiting | None:
         """Why no repair at all is possible now, whatever a batch holds; None if one is."""
@@ -135,7 +148,8 @@ class AdmissionControl:
 
 def _fast_writers(look: BatchLook) -> Waiting | None:
     """Why to wait for writers whose clocks are ahead by over D/2; None for a few stray keys."""
-    if look.fast_writers < max(FEW_KEYS, look.examined // 100):
+    number = look.times.fast_writers
+    if number < max(FEW_KEYS, look.examined // 100):
         return None
-    told = f"{look.fast_writers} keys were written by clocks ahead by more than half the delay"
+    told = f"{number} keys were written by clocks ahead by more than half the delay"
     return Waiting(Wait.FAST_WRITERS, told)

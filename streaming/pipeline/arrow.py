@@ -24,8 +24,13 @@ from streaming.topics import came_astray
 class WriteTimes:
     """Of the keys that a change woke: the oldest write (µs), and how many fast clocks wrote."""
 
-    oldest: Micros
-    fast_writers: int
+    oldest: Micros | None = None
+    fast_writers: int = 0
+
+    def and_of(self, other: WriteTimes) -> WriteTimes:
+        """Those of all keys of both."""
+        oldest = [at for at in (self.oldest, other.oldest) if at is not None]
+        return WriteTimes(min(oldest, default=None), self.fast_writers + other.fast_writers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,5 +128,6 @@ class BatchRecord:
         self.metrics.last_batch.labels(self.family).set_to_current_time()
         for reason, number in look.bad.items():
             self.metrics.dead_letters.labels(reason).inc(number)
-        age = 0.0 if look.oldest is None else to_seconds(self.clock() - look.oldest)
+        oldest = look.times.oldest
+        age = 0.0 if oldest is None else to_seconds(self.clock() - oldest)
         self.metrics.window_age.labels(self.family).set(age)

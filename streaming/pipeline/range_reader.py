@@ -30,10 +30,15 @@ def records_of(spark: SparkSession, settings: KafkaSettings, ranges: OffsetRange
 
 @dataclass(slots=True)
 class RangeReader:
-    """Looks at the records in ranges of offsets, for one job."""
+    """Looks at the records in ranges of offsets, for one job.
+
+    ``most`` suspects of them are returned (`suspect_cap`), all without it. Of one share no fewer
+    than open a breaker are: those left out are never a few.
+    """
 
     spark: SparkSession
     job: Job
+    most: int | None = None
     _keys: Callable[[DataFrame, int], DataFrame] | None = field(default=None, init=False)
     """Makes keys of records, in shares; made once, used for every range."""
 
@@ -44,8 +49,12 @@ class RangeReader:
         few = number <= FEW_RECORDS
         count = 1 if few else shares(self.spark, self.job.settings.stream)
         job = self.job.of_tasks(min(count, cores(self.spark)))
-        found = self.keys(records, count).mapInArrow(look_task(job, apart), RESULT_SCHEMA)
+        most = None if self.most is None else self._of_a_share(self.most // count)
+        found = self.keys(records, count).mapInArrow(look_task(job, apart, most), RESULT_SCHEMA)
         return read_looks(row.result for row in found.collect())
+
+    def _of_a_share(self, most: int) -> int:
+        return max(most, self.job.settings.repair.suspects_per_minute)
 
     def keys(self, records: DataFrame, count: int) -> DataFrame:
         """The keys that these records name, each once."""

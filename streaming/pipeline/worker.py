@@ -26,11 +26,13 @@ from reconcilers.capture.frontier import Echo, Echoes
 from reconcilers.capture.lane_echoes import folded
 from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.memory import believed_since
+from reconcilers.rows.seen import wakes_of
 from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
-from streaming.pipeline.arrow import SettledKeys
+from streaming.pipeline.arrow import SettledKeys, WriteTimes
 from streaming.pipeline.scheduled_looks import looks_after_expiry, looks_at_groups, spread
+from streaming.pipeline.suspect_cap import Beyond, beyond, split
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.glance import Glance
@@ -106,18 +108,18 @@ class Job:
 
 @dataclass(slots=True)
 class BatchLook:
-    """What one worker found in its share of a batch. Times are µs.
+    """What one worker found in its share of a batch.
 
-    ``changes`` counts the changes of each mailbox with counters; ``echoes`` are the
-    canaries of each lane.
+    ``beyond`` counts the new differences that did not travel, ``changes`` the changes of each
+    mailbox with counters; ``echoes`` are the canaries of each lane.
     """
 
     suspects: list[Suspect] = field(default_factory=list)
     examined: int = 0
     unresolved: int = 0
     bad: Counter[str] = field(default_factory=Counter)
-    oldest: Micros | None = None
-    fast_writers: int = 0
+    times: WriteTimes = field(default_factory=WriteTimes)
+    beyond: Beyond = field(default_factory=Beyond)
     changes: Counter[UUID] = field(default_factory=Counter)
     echoes: list[Echoes] = field(default_factory=list)
 
@@ -134,9 +136,8 @@ class BatchLook:
         self.unresolved += other.unresolved
         self.bad.update(other.bad)
         self.changes.update(other.changes)
-        self.fast_writers += other.fast_writers
-        oldest = [at for at in (self.oldest, other.oldest) if at is not None]
-        self.oldest = min(oldest, default=None)
+        self.beyond.update(other.beyond)
+        self.times = self.times.and_of(other.times)
         self.echoes.extend(other.echoes)
 
 
@@ -181,13 +182,13 @@ def _merged(one: Suspect, other: Suspect) -> Suspect:
 
 
 def look_task(
-    job: Job, apart: frozenset[Slot] = frozenset()
+    job: Job, apart: frozenset[Slot] = frozenset(), most: int | None = None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out.
 
-    ``apart`` are the places that are known to be unreadable.
+    ``apart`` are the places that are known to be unreadable. ``most`` suspects of a share travel.
     """
-    return partial(_look_share, job, apart)
+    return partial(_look_share, job, apart, most)
 
 
 @cache
@@ -202,7 +203,7 @@ def collect_seldom() -> None:
 
 
 def _look_share(
-    job: Job, apart: frozenset[Slot], batches: Iterable[pa.RecordBatch]
+    job: Job, apart: frozenset[Slot], most: int | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     collect_seldom()
     found = BatchLook()
@@ -219,8 +220,19 @@ def _look_share(
             wakes = []
     if wakes:
         look_at(job, apart, wakes, found)
+    if most is not None:
+        _publish_beyond(job, found, most)
     found.echoes = folded(echoes, to_micros(job.settings.canary.longest_pause))
     yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
+
+
+def _publish_beyond(job: Job, found: BatchLook, most: int) -> None:
+    """Keep ``most`` suspects; publish the others again, and count them."""
+    found.suspects, left = split(each_once(found.suspects), most)
+    if left:
+        job.publish(wake for each in left for wake in wakes_of(job.family, each, each.kind))
+        found.beyond = beyond(job.family, job.connections().journal.holds, left)
+        found.examined -= len({each.slot for each in left if each.looked_again})
 
 
 def _glanced(
@@ -274,8 +286,7 @@ def _account(settled: SettledKeys, found: BatchLook, delay: Micros) -> None:
     """Note the oldest write, and writers whose clock is ahead by more than half the delay."""
     times = settled.write_times(fast=delay // 2)
     if times is not None:
-        found.oldest = min(found.oldest or times.oldest, times.oldest)
-        found.fast_writers += times.fast_writers
+        found.times = found.times.and_of(times)
 
 
 def _keep_undecodable(job: Job, rows: list[dict[str, Any]], found: BatchLook) -> None:

@@ -84,13 +84,13 @@ def feed(config: Path, keys: Path, total: int) -> Iterator[Fed]:
     """Feed the worker until it had so many keys."""
     settings = load(config)
     job = workers.job(settings, bound(settings), settings.kafka.suspects_topic)
-    share_of: Any = worker._look_share
+    look = worker.look_task(job)
     rows = pq.read_table(keys)
     began, fed, slots = time.perf_counter(), 0, 0
     while fed < total:
         for start in range(0, rows.num_rows, KEYS_A_SHARE):
             share = rows.slice(start, min(KEYS_A_SHARE, total - fed))
-            found = worker.read_looks(_results(share_of(job, frozenset(), share.to_batches(2000))))
+            found = worker.read_looks(_results(look(share.to_batches(2000))))
             fed, slots = fed + share.num_rows, slots + found.examined
             yield Fed(fed, slots, time.perf_counter() - began, _rss())
             if fed >= total:

@@ -67,8 +67,7 @@ class Worker:
         return self.job.connections()
 
     def _done(self, job: Job) -> BatchLook:
-        share_of: Any = worker._look_share
-        results = (batch.to_pydict()["result"] for batch in share_of(job, frozenset(), self.share))
+        results = (batch.to_pydict()["result"] for batch in worker.look_task(job)(self.share))
         return read_looks(each for some in results for each in some)
 
     def wakes(self) -> None:

@@ -144,7 +144,7 @@ def bound(settings: Settings) -> Family:
 
 
 def _forgetful_share(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from worker._look_share(replace(job, connect=_forgetful), frozenset(), batches)
+    yield from worker.look_task(replace(job, connect=_forgetful))(batches)
 
 
 def _forgetful(settings: Settings, family: Family) -> Connections:

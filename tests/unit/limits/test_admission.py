@@ -24,10 +24,12 @@ from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.waiting import Wait, Waiting, why_of
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.admission import FEW_KEYS, AdmissionControl
+from streaming.pipeline.arrow import WriteTimes
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
+from streaming.pipeline.suspect_cap import Beyond
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.pauses import PauseWatch
@@ -62,7 +64,8 @@ def suspects(
 
 
 def look(*found: list[Suspect], examined: int = 10, fast: int = 0) -> BatchLook:
-    return BatchLook([each for some in found for each in some], examined, fast_writers=fast)
+    all_of_them = [each for some in found for each in some]
+    return BatchLook(all_of_them, examined, times=WriteTimes(fast_writers=fast))
 
 
 @dataclass
@@ -333,6 +336,33 @@ def test_what_is_outside_a_pilot_counts_for_no_breaker(desk: Desk) -> None:
         replace(each, slot=Slot(OTHER_MAILBOX, each.slot.key[1])) for each in suspects(MOST + 1)
     ]
     assert desk.reasons(look(inside), NOW + SECOND) == (TOO_MANY, None)
+
+
+ALL = f"breaker repairs: 250001 in a minute, the limit is {MOST}"
+GONE = f"breaker removals: 250000 in a minute, the limit is {MOST_REMOVALS}"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "expected"),
+    [
+        (PROJECTION.name, Kind.MISSING_ROW, (ALL, None)),
+        (PROJECTION.name, Kind.EXTRA_ROW, (ALL, GONE)),
+        (DELETED_UIDS.name, Kind.EXTRA_ROW, (ALL, None)),
+        (PROJECTION.name, Kind.DUPLICATE_UID, (None, None)),
+    ],
+)
+def test_suspects_that_did_not_travel_count_for_the_breakers(
+    desk: Desk, name: str, kind: Kind, expected: tuple[str | None, str | None]
+) -> None:
+    found = replace(look(suspects(1)), beyond=Beyond({(name, kind): 250_000}), examined=400_000)
+    assert desk.reasons(found) == expected
+
+
+def test_those_outside_a_pilot_count_for_none(desk: Desk) -> None:
+    found = replace(look(), beyond=Beyond({(PROJECTION.name, Kind.MISSING_ROW): 250_000}))
+    elsewhere = Pilot(mailboxes=frozenset({OTHER_MAILBOX}))
+    desk.pauses.begin(Pause(PILOT, NOW, "alice", "a first try", pilot=elsewhere))
+    assert desk.reasons(found) == (None, None)
 
 
 def test_fast_writers_pause_their_batch_and_no_other(desk: Desk) -> None:

@@ -13,6 +13,7 @@ from checkpoints.bookmarks import KafkaIds, Offsets, Place
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.arrow import WriteTimes
 from streaming.pipeline.batch_record import IDLE_RECORD, BatchRecord, StreamPosition
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
@@ -134,7 +135,7 @@ def test_operators_see_what_it_found(ended: Ended) -> None:
 
 
 def test_the_age_of_the_oldest_write_is_shown_and_none_is_no_age(ended: Ended) -> None:
-    ended.end(BatchLook(oldest=NOW - 3 * SECOND))
+    ended.end(BatchLook(times=WriteTimes(NOW - 3 * SECOND)))
     assert ended.shown("window_age_seconds", family="message") == 3
     ended.end()
     assert ended.shown("window_age_seconds", family="message") == 0

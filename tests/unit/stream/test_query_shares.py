@@ -12,6 +12,7 @@ import pytest
 
 from reconcilers.limits.gate import Admission
 from reconcilers.words.model import Slot, Suspect
+from streaming.pipeline import range_reader
 from streaming.pipeline import slice_work as module
 from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.range_reader import FEW_RECORDS, RangeReader
@@ -58,6 +59,27 @@ def test_few_records_are_one_share(
     query.work.reader = RangeReader(spark, query.work.job)  # type: ignore[arg-type]
     SliceWork._look(query.work, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
     assert asked == [1 if few else CORES]
+
+
+@pytest.mark.parametrize(
+    ("most", "records", "of_a_share"),
+    [(None, 501, None), (9_000, 501, 3_000), (9_000, 1, 9_000), (900, 501, 1_000)],
+    ids=["a replay returns all", "divided", "one share", "as many as open a breaker"],
+)
+def test_the_suspects_of_a_share_are_capped(
+    query: Query,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int | None,
+    records: int,
+    of_a_share: int | None,
+) -> None:
+    asked: list[int | None] = []
+    spark = Spark()
+    monkeypatch.setattr(RangeReader, "keys", lambda *_: spark)
+    monkeypatch.setattr(range_reader, "look_task", lambda _job, _apart, some: asked.append(some))
+    query.work.reader = RangeReader(spark, query.work.job, most)  # type: ignore[arg-type]
+    SliceWork._look(query.work, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
+    assert asked == [of_a_share]
 
 
 # --- who examines the suspects

@@ -17,7 +17,7 @@ from checkpoints.expiries import Expiries
 from checkpoints.lineage import Lineage
 from checkpoints.tallies import Tallies
 from reconcilers.declared.family import Family
-from reconcilers.words.model import KeyValue, Micros, Slot, Wake
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Wake
 from streaming.again.dry import WRITES
 from streaming.again.replay import DryReplayJob, ReplayJob
 from streaming.commands.wiring import workers
@@ -64,7 +64,11 @@ class Share:
         )
 
     def look(
-        self, *rows: dict[str, Any], at_once: int = 1, apart: frozenset[Slot] = frozenset()
+        self,
+        *rows: dict[str, Any],
+        at_once: int = 1,
+        apart: frozenset[Slot] = frozenset(),
+        most: int | None = None,
     ) -> BatchLook:
         """Look at these keys, which come so many in an Arrow batch."""
         plain = {"mailboxid": str(MAILBOX), "messageid": str(MESSAGE_ID), "changes": 1}
@@ -75,7 +79,7 @@ class Share:
             for start in range(0, len(keys), at_once)
         ]
         job = self.job(Settings(), self.family, "suspects", self.connect, no_examiner)
-        (result,) = look_task(job, apart)(batches)
+        (result,) = look_task(job, apart, most)(batches)
         found = pickle.loads(result.to_pydict()["result"][0])
         assert isinstance(found, BatchLook)
         return found
@@ -133,8 +137,8 @@ def test_writers_ahead_by_more_than_half_the_delay_are_counted(
     share: Share, ahead: Micros, fast: int
 ) -> None:
     found = share.look({"uid": 7, "oldest": 5, "quickest": -ahead})
-    assert found.fast_writers == fast
-    assert found.oldest == 5
+    assert found.times.fast_writers == fast
+    assert found.times.oldest == 5
 
 
 @pytest.mark.parametrize(("margin", "expected"), [(-5 * SECOND, 0), (5 * SECOND, 1)])
@@ -214,3 +218,36 @@ def test_an_event_of_a_row_that_collects_schedules_one_look_at_its_mailbox(share
     assert found.changes == again.changes == {}
     assert share.looks == [], "nothing is read yet"
     assert not list(share.tallies.marked_since(0))
+
+
+@pytest.fixture
+def published(share: Share, monkeypatch: pytest.MonkeyPatch) -> list[Wake]:
+    """Rows of the listing that the truth does not have, and the keys that are published again."""
+    share.tables.rows[FAMILY.listing.name] = {Slot(MAILBOX, uid): row() for uid in range(1, 11)}
+    wakes: list[Wake] = []
+    monkeypatch.setattr(Job, "publish", lambda _job, some: wakes.extend(some))
+    return wakes
+
+
+def test_beyond_the_most_keys_are_published_again_and_counted(
+    share: Share, published: list[Wake]
+) -> None:
+    told, listing = [{"uid": uid} for uid in range(1, 11)], FAMILY.listing.name
+    whole = share.look(*told)
+    assert (len(whole.suspects), published, whole.beyond) == (10, [], {})
+    some = share.look(*told, most=4)
+    assert (len(some.suspects), some.examined) == (4, 10)
+    assert some.beyond == {(listing, Kind.EXTRA_ROW): 6}
+    places = {wake.slot for wake in published} | {each.slot for each in some.suspects}
+    assert places == {each.slot for each in whole.suspects}
+    told_of = {(wake.looked_again, wake.projection, wake.suspected) for wake in published}
+    assert told_of == {(True, listing, Kind.EXTRA_ROW)}
+
+
+def test_what_comes_back_beyond_the_most_is_not_counted_again(
+    share: Share, published: list[Wake]
+) -> None:
+    again = {"looked_again": True, "projection": FAMILY.listing.name}
+    found = share.look(*({"uid": uid, **again} for uid in range(1, 11)), most=4)
+    assert (len(found.suspects), len(published), found.beyond) == (4, 6, {})
+    assert found.examined == 4

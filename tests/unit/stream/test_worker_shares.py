@@ -15,6 +15,7 @@ from reconcilers.declared.family import Family, Projection
 from reconcilers.limits.gate import Admission
 from reconcilers.rows.finding import Action
 from reconcilers.words.model import Kind, Slot, Suspect
+from streaming.pipeline.arrow import WriteTimes
 from streaming.pipeline.repair_task import repair_task
 from streaming.pipeline.worker import (
     BatchLook,
@@ -70,13 +71,13 @@ def test_suspects_of_different_projections_or_slots_are_kept_apart(
 
 def test_what_two_workers_found_at_one_slot_is_settled_once() -> None:
     shares = [
-        BatchLook([ONE], examined=3, fast_writers=1),
-        BatchLook([OTHER], examined=4, fast_writers=2),
+        BatchLook([ONE], examined=3, times=WriteTimes(fast_writers=1)),
+        BatchLook([OTHER], examined=4, times=WriteTimes(NOW, fast_writers=2)),
     ]
     whole = read_looks(pickle.dumps(share) for share in shares)
     assert whole.suspects == [BOTH]
     assert whole.examined == 7
-    assert whole.fast_writers == 3
+    assert whole.times == WriteTimes(NOW, 3)
 
 
 # --- what the workers tell of repairs -------------------------------------------------------------
