@@ -23,6 +23,7 @@ from reconcilers.words.key import named, text_of
 from reconcilers.words.model import KeyValue, Slot
 from streaming.commands.arguments.finding_filter import add_system, slots_named
 from streaming.commands.arguments.output import TABLE, add_object_format, formatted
+from streaming.commands.arguments.stored_times import with_iso_times
 from streaming.commands.arguments.times import positive
 from streaming.commands.look.explain_counters import CounterExplainer, counter_explainer
 from streaming.commands.look.places_shown import Surroundings, iso, place_json, place_lines
@@ -64,7 +65,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         raise Misconfigured(f"{arguments.what!r} is no mailbox id (a UUID), so it has no UIDs")
     told = _told(settings, arguments, number)
     form = arguments.format
-    print("\n".join(told.lines if form == TABLE else formatted(form, told.objects)))
+    print(
+        "\n".join(
+            told.lines if form == TABLE else formatted(form, map(with_iso_times, told.objects))
+        )
+    )
     return 0
 
 

@@ -60,8 +60,7 @@ def iso(at: Micros | None) -> str:
     """A time (µs) to the ms; a dash for None."""
     if at is None:
         return NOTHING
-    told = datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="milliseconds")
-    return told.replace("+00:00", "Z")
+    return datetime.fromtimestamp(to_seconds(at), UTC).isoformat(timespec="milliseconds")
 
 
 def place_lines(family: Family, place: ExplainedPlace, around: Surroundings) -> Iterator[str]:

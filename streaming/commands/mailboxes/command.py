@@ -20,6 +20,7 @@ from reconcilers.mailboxes.plan import Fix, MailboxWrite, RightSide
 from reconcilers.words.errors import Misconfigured, NotOffline, Retryable
 from streaming.commands.arguments.logins import login_of
 from streaming.commands.arguments.output import TABLE, add_format, formatted
+from streaming.commands.arguments.stored_times import with_iso_times
 from streaming.commands.mailboxes.compare import Compared, Comparison
 from streaming.commands.mailboxes.fix import Fixer
 from streaming.commands.mailboxes.offline import Traffic
@@ -87,7 +88,7 @@ def _done(
 def _lines(form: str, shown: Iterator[ShownConflict]) -> Iterator[str]:
     if form == TABLE:
         return (line for each in shown for line in each.lines())
-    return formatted(form, (each.object() for each in shown), COLUMNS)
+    return formatted(form, (with_iso_times(each.object()) for each in shown), COLUMNS)
 
 
 def checked(settings: Settings, arguments: argparse.Namespace) -> CassandraSettings:

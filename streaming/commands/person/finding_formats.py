@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
-from checkpoints.clock import to_seconds
 from checkpoints.codec import Json, accepted_from_json
 from reconcilers.declared.families import FAMILIES, family_named
 from reconcilers.rows.finding import WAITING, with_reason
+from reconcilers.words.iso import iso
 from reconcilers.words.key import slot_of, text_of
 from streaming.commands.arguments.output import CSV, TABLE, formatted
+from streaming.commands.arguments.stored_times import with_iso_times
 
 NAMES = tuple(
     dict.fromkeys(
@@ -58,7 +58,8 @@ def listed(form: str, findings: Iterable[Json]) -> Iterator[str]:
     """The lines of findings. JSON has all fields that the journal stores; CSV has `COLUMNS`."""
     if form == TABLE:
         return as_table(findings)
-    return formatted(form, map(_flat, findings) if form == CSV else findings, COLUMNS)
+    told = map(_flat if form == CSV else with_iso_times, findings)
+    return formatted(form, told, COLUMNS)
 
 
 def _flat(finding: Json) -> Json:
@@ -99,6 +100,5 @@ def _shown(column: str, value: Any) -> str:
     if value is None:
         return ""
     if column in TIMES:
-        at = datetime.fromtimestamp(to_seconds(value), UTC)
-        return at.isoformat(timespec="seconds").replace("+00:00", "Z")
+        return iso(value)
     return str(value)

@@ -121,15 +121,15 @@ def test_a_line_tells_attempts_and_acceptance_only_where_there_are_any() -> None
 
 def test_a_line_of_the_log_has_the_time_of_its_writing_and_a_finding_when_it_was_found() -> None:
     found = told(1)[0] | {"found_at": 1_700_000_000_999_999}
-    assert line(**found).startswith("2023-11-14T22:13:20Z  ")
-    assert line(**found, at=1_700_000_060_000_000).startswith("2023-11-14T22:14:20Z  ")
+    assert line(**found).startswith("2023-11-14T22:13:20+00:00  ")
+    assert line(**found, at=1_700_000_060_000_000).startswith("2023-11-14T22:14:20+00:00  ")
 
 
 def test_the_columns_of_a_csv_line_are_times_and_texts() -> None:
     changes = {"next_look": None, "found_at": 1_700_000_000_000_000, "sentence": "+1, or so"}
     header, row = finding_formats.listed("csv", [told(1)[0] | changes])
     cells = dict(zip(header.split(","), row.split(","), strict=False))
-    assert cells["time"] == cells["found_at"] == "2023-11-14T22:13:20Z"
+    assert cells["time"] == cells["found_at"] == "2023-11-14T22:13:20+00:00"
     assert cells["next_look"] == ""
     assert (cells["mailboxid"], cells["uid"]) == (str(MAILBOX), "0")
     assert row.endswith('"\'+1, or so"')

@@ -11,6 +11,7 @@ import pytest
 from reconcilers.words.exit_codes import ExitCode
 from streaming import app
 from streaming.commands.arguments.output import FORMATS, formatted
+from streaming.commands.arguments.stored_times import with_iso_times
 from streaming.commands.doctor import command as doctor
 from streaming.commands.doctor.checks.check import fine, problem
 from streaming.commands.person import pause
@@ -90,3 +91,32 @@ def test_pauses_are_rows_too(
     assert tuple(told) == pause.COLUMNS
     expected: dict[str, Any] = {"what": "removals", "who": "ana", "reason": "a look"}
     assert told.items() >= (expected | {"stands": True, "ended_at": None}).items()
+
+
+def test_times_are_texts_wherever_they_are_and_cells_stay_as_they_are() -> None:
+    at = 1_700_000_000_000_001
+    told = "2023-11-14T22:13:20.000001+00:00"
+    stored = {
+        "at": at,
+        "attempts": at,
+        "oldest": None,
+        "written": [at, None],
+        "before": {"cells": {"at": at, "written": [at]}, "written": {"flagseen": at, "uid": None}},
+        "writes": [{"at": at, "cells": {"at": at}}],
+        "accepted": [{"found_at": at, "error": {"count": at}}],
+        "truth_deletes": {"m": [at]},
+    }
+    assert with_iso_times(stored) == {
+        "at": told,
+        "attempts": at,
+        "oldest": None,
+        "written": [told, None],
+        "before": {
+            "cells": {"at": at, "written": [at]},
+            "written": {"flagseen": told, "uid": None},
+        },
+        "writes": [{"at": told, "cells": {"at": at}}],
+        "accepted": [{"found_at": told, "error": {"count": at}}],
+        "truth_deletes": {"m": [told]},
+    }
+    assert with_iso_times({"at": 2**62}) == {"at": 2**62}, "a client may write any time"
