@@ -12,15 +12,17 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from reconcilers.words.errors import ReconcilerError, WrongSettings
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
 from streaming.commands.running.signals import Signalled, ended_by_signals
 from streaming.monitoring import logs
+from streaming.monitoring.plain import PlainText, plain
 from streaming.monitoring.version import version
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(each, TextIOWrapper):
             each.reconfigure(errors="replace")  # a terminal may lack characters of ours
     try:
-        with ended_by_signals():
+        with ended_by_signals(), redirect_stdout(cast("TextIO", PlainText(sys.stdout))):
             arguments = parsed(sys.argv[1:] if argv is None else argv)
             logs.configure()
             from streaming import settings  # not at the top: `--help` needs none
@@ -111,7 +113,7 @@ def _ended_by(failed: BaseException, code: ExitCode) -> int:
         log.critical("a defect of the reconciler", exc_info=failed)
         texts = (f"a defect of the reconciler: {failed!r}; the log has its traceback",)
     for text in texts:
-        sys.stderr.write(f"reconcile: {' '.join(text.split())}\n")
+        sys.stderr.write(f"reconcile: {plain(' '.join(text.split()))}\n")
     return code
 
 

@@ -19,13 +19,14 @@ class JsonLines(logging.Formatter):
     """A record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """``time`` (ISO 8601, UTC), ``level`` and ``message``.
+        """``time`` (ISO 8601, UTC), ``level``, ``logger`` and ``message``.
 
         Also ``finding``, or ``error`` with its ``traceback``, if the record has one.
         """
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
+            "logger": record.name,
             "message": record.getMessage(),
         }
         finding = getattr(record, "finding", None)

@@ -109,7 +109,7 @@ def test_what_nobody_expected_is_one_line_and_a_traceback_in_the_log() -> None:
         "reconcile: a defect of the reconciler: KeyError('gone'); the log has its traceback"
     )
     told = json.loads(logged)
-    assert told["level"] == "critical"
+    assert (told["level"], told["logger"]) == ("critical", "reconciler")
     assert "in run" in told["traceback"]
     assert "KeyError: 'gone'" in told["traceback"]
 

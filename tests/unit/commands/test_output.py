@@ -3,8 +3,15 @@
 import subprocess
 import sys
 
-from reconcilers.words.exit_codes import ExitCode
+import pytest
 
+from reconcilers.words.errors import Misconfigured
+from reconcilers.words.exit_codes import ExitCode
+from streaming import app
+from streaming.commands.look import status
+
+STEERS = "\x1b]0;title\x07\x1b[2J\r\x9b1m\u202e"
+"""Sets the title of a terminal, clears it, goes back in the line, changes the direction."""
 MANY = """
 import sys
 from streaming import app
@@ -47,3 +54,19 @@ def test_a_terminal_without_our_characters_shows_others() -> None:
     ended = many(1, read=True, encoding="ascii")
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert ended.stdout == b"??\n\n"
+
+
+def test_what_users_have_typed_does_not_steer_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shows(*_: object) -> int:
+        print(f"pause of {STEERS}ana\ta reason")
+        raise Misconfigured(f"no mailbox of {STEERS}ana")
+
+    monkeypatch.setattr(status, "run", shows)
+    assert app.main(["status"]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    escaped = r"\x1b]0;title\x07\x1b[2J\x0d\x9b1m\u202eana"
+    assert out == f"pause of {escaped}\ta reason\n"
+    assert err.endswith("ana\n")
+    assert err.strip().isprintable()
