@@ -14,7 +14,8 @@ from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.kept_deletes import KeptDeletes
 from checkpoints.cassandra.lineage_writes import prepared_writes, request_of
-from checkpoints.cassandra.store import Request, Store, in_groups
+from checkpoints.cassandra.replicas import in_groups
+from checkpoints.cassandra.store import Request, Store
 from checkpoints.cassandra.watches import Watches
 from checkpoints.lineage import KEPT_AFTER_LOSS, Delete, SourceInGroup
 from checkpoints.lineage_tables import LineageTables, equal, marks, names
@@ -110,10 +111,7 @@ class CassandraLineage:
 
     def of_sources(self, sources: Sequence[KeyValue]) -> dict[KeyValue, list[Entry]]:
         """The entries of each source in all groups."""
-        requests = (
-            (self._by_source, (list(group),))
-            for group in in_groups(list(dict.fromkeys(sources)), IDS_A_READ)
-        )
+        requests = self._store.partitions(self._by_source, dict.fromkeys(sources))
         found: dict[KeyValue, list[Entry]] = defaultdict(list)
         for entry in self._entries("reading lineage", requests):
             found[entry.source].append(entry)
@@ -121,20 +119,15 @@ class CassandraLineage:
 
     def of_slots(self, slots: Sequence[Slot]) -> dict[Slot, list[Entry]]:
         """The entries at each slot."""
-        requests = self._together(self._by_slot, slots)
+        requests = (
+            (self._by_slot, (*leading, list(some)))
+            for leading, lasts in _together(slots)
+            for some in in_groups(lasts, IDS_A_READ)
+        )
         found: dict[Slot, list[Entry]] = defaultdict(list)
         for entry in self._entries("reading lineage by row", requests):
             found[entry.slot].append(entry)
         return dict(found)
-
-    def _together(self, statement: PreparedStatement, slots: Iterable[Slot]) -> Iterator[Request]:
-        """Reads of a hundred slots each, which differ only in the last part of their key."""
-        together: dict[tuple[KeyValue, ...], list[KeyValue]] = defaultdict(list)
-        for slot in dict.fromkeys(slots):
-            together[slot.key[:-1]].append(slot.key[-1])
-        for leading, lasts in together.items():
-            for some in in_groups(lasts, IDS_A_READ):
-                yield statement, (*leading, list(some))
 
     def _entries(self, doing: str, requests: Iterable[Request]) -> Iterator[Entry]:
         for source, *key, in_truth, recorded, expires, had in self._store.gather(doing, requests):
@@ -215,11 +208,11 @@ class CassandraLineage:
     def truth_deletes_of(
         self, sources: Mapping[KeyValue, Collection[KeyValue]]
     ) -> dict[SourceInGroup, Deletes]:
-        """The truth deletes of many sources by group, a hundred sources of a group a read."""
+        """The truth deletes of many sources by group; a read has many sources of a group."""
         requests = (
-            (self._truth_deletes, (list(ids), group))
+            each
             for group, some in sources.items()
-            for ids in in_groups(list(some), IDS_A_READ)
+            for each in self._store.partitions(self._truth_deletes, some, after=(group,))
         )
         seen: dict[SourceInGroup, list[tuple[tuple[KeyValue | None, ...], Micros]]]
         seen = {(source, group): [] for group, some in sources.items() for source in some}
@@ -238,10 +231,14 @@ class CassandraLineage:
         return self.projection_deletes_of([slot])[slot]
 
     def projection_deletes_of(self, slots: Iterable[Slot]) -> dict[Slot, RowDeletes]:
-        """The deletes of many projection rows, a hundred rows of a group a read."""
+        """The deletes of many projection rows; a read has many rows of a group."""
         received: dict[Slot, set[Micros]] = {slot: set() for slot in slots}
         sent: dict[Slot, Micros] = {}
-        requests = self._together(self._projection_deletes, received)
+        requests = (
+            each
+            for leading, lasts in _together(received)
+            for each in self._store.partitions(self._projection_deletes, lasts, before=leading)
+        )
         for *key, at, sent_at in self._store.gather("reading projection deletes", requests):
             slot = Slot(*key)
             if sent_at is None:
@@ -274,3 +271,13 @@ class CassandraLineage:
     def mark_listed(self, at: Micros, since: Micros) -> None:
         """Store the end (µs) of a sweep's listing half, unless memory has restarted."""
         self._watches.mark_listed(at, since)
+
+
+def _together(
+    slots: Iterable[Slot],
+) -> Iterable[tuple[tuple[KeyValue, ...], list[KeyValue]]]:
+    """The last parts of the slots' keys, by the other parts."""
+    together: dict[tuple[KeyValue, ...], list[KeyValue]] = defaultdict(list)
+    for slot in dict.fromkeys(slots):
+        together[slot.key[:-1]].append(slot.key[-1])
+    return together.items()

@@ -20,12 +20,17 @@ from cassandra.protocol import RESULT_KIND_ROWS, ProtocolHandler, ResultMessage
 from cassandra.query import BoundStatement, tuple_factory
 
 from checkpoints.cassandra.driver_errors import translated
-from checkpoints.cassandra.store import in_groups
+from checkpoints.cassandra.replicas import (
+    PARTITIONS_A_READ,
+    Routed,
+    by_first_replica,
+    in_groups,
+)
 from reconcilers.declared.raw import RawCell, RawKey, RawRow
 from reconcilers.words.errors import Refused
 
 IN_FLIGHT = 8
-KEYS_PER_READ = 100
+ROWS_A_READ = 100
 INT = struct.Struct(">i")
 SAME_BYTES = {"timeuuid": "uuid", "varchar": "text", "ascii": "text", "set<varchar>": "set<text>"}
 """Types whose values are sent like those of another type."""
@@ -67,8 +72,11 @@ def _as_bytes(columns: Iterable[Any]) -> list[Any]:
 class RawReads:
     """A second session on a session's cluster, created when first needed; both close together."""
 
-    def __init__(self, session: Session, consistency: int) -> None:
+    def __init__(
+        self, session: Session, consistency: int, partitions_a_read: int = PARTITIONS_A_READ
+    ) -> None:
         self._beside, self._consistency = session, consistency
+        self.partitions_a_read = partitions_a_read
 
     def select(self, cql: str) -> RawSelect:
         """A read by this CQL."""
@@ -136,9 +144,9 @@ class RawSelect:
         for key in keys:
             together[key[:-1]].append(key[-1])
         return self._answers(
-            [*leading, as_list(some)]
+            (near, [*leading, as_list(some)])
             for leading, lasts in together.items()
-            for some in in_groups(lasts, KEYS_PER_READ)
+            for some, near in (self._rows_of(lasts) if leading else self._partitions(lasts))
         )
 
     def pages(self, values: Sequence[RawCell], rows: int) -> Iterator[list[RawRow]]:
@@ -157,12 +165,27 @@ class RawSelect:
                 sent.start_fetching_next_page()
                 yield found
 
-    def _answers(self, arguments: Iterator[list[RawCell]]) -> Iterator[list[RawRow]]:
+    def _rows_of(self, keys: Sequence[RawCell]) -> Iterator[tuple[Sequence[RawCell], None]]:
+        """Keys of rows of one partition, for each read."""
+        yield from ((some, None) for some in in_groups(keys, ROWS_A_READ))
+
+    def _partitions(
+        self, keys: Sequence[RawCell]
+    ) -> Iterator[tuple[Sequence[RawCell], bytes | None]]:
+        """Keys of partitions for each read, and a partition to whose replicas it is sent."""
+        reads = self._reads
+        known = [each for each in keys if each is not None]
+        most = reads.partitions_a_read
+        return by_first_replica(reads.session, self._prepared(), known, most, bytes)
+
+    def _answers(
+        self, arguments: Iterator[tuple[bytes | None, list[RawCell]]]
+    ) -> Iterator[list[RawRow]]:
         with translated("reading undecoded rows"):
-            flying = [self._send(each) for each in islice(arguments, IN_FLIGHT)]
+            flying = [self._send(*each) for each in islice(arguments, IN_FLIGHT)]
             while flying:
                 rows = self._rows(flying.pop(0).result())
-                flying.extend(self._send(each) for each in islice(arguments, 1))
+                flying.extend(self._send(*each) for each in islice(arguments, 1))
                 yield rows
 
     def _rows(self, answer: Any) -> list[RawRow]:
@@ -177,8 +200,8 @@ class RawSelect:
             self.forget()
             raise Refused(f"{self._cql}: the columns have changed")
 
-    def _send(self, values: list[RawCell]) -> Any:
-        bound = BoundStatement(self._prepared())
+    def _send(self, near: bytes | None, values: list[RawCell]) -> Any:
+        bound = Routed(self._prepared(), near)
         bound.values = values
         return self._reads.session.execute_async(bound, execution_profile=self._reads.profile)
 

@@ -13,6 +13,12 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, ResponseFuture, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement, tuple_factory
 
 from checkpoints.cassandra.driver_errors import translated
+from checkpoints.cassandra.replicas import (
+    PARTITIONS_A_READ,
+    Routed,
+    by_first_replica,
+    partition_of,
+)
 from reconcilers.declared.family import Schema
 from reconcilers.words.errors import Misconfigured, Overloaded
 
@@ -52,10 +58,11 @@ class Store:
         keyspace: str = KEYSPACE,
         consistency: Levels | None = None,
         in_flight: int = 128,
+        partitions_a_read: int = PARTITIONS_A_READ,
     ) -> None:
         self._consistency = consistency or levels()
         self._session = session
-        self._in_flight = in_flight
+        self._in_flight, self._partitions_a_read = in_flight, partitions_a_read
         self.keyspace = checked_name(keyspace)
         self._profile = session.execution_profile_clone_update(
             EXEC_PROFILE_DEFAULT,
@@ -130,6 +137,28 @@ class Store:
             waiting[replicas] += bound
         yield from (self.batch(together) for together in waiting.values())
 
+    def partitions(
+        self,
+        statement: PreparedStatement,
+        keys: Iterable[object],
+        before: Sequence[object] = (),
+        after: Sequence[object] = (),
+    ) -> Iterator[Request]:
+        """Reads of many partitions, by a statement whose markers are the columns of their key.
+
+        They are the values ``before``, a list of ``keys``, and the values ``after``.
+        """
+        asked, most = list(keys), self._partitions_a_read
+
+        def bytes_of(key: object) -> bytes:
+            return partition_of(statement, before, after)(key)
+
+        for some, near in by_first_replica(self._session, statement, asked, most, bytes_of):
+            values = (*before, list(some), *after)
+            yield (
+                (statement, values) if near is None else (Routed(statement, near).bind(values), ())
+            )
+
     def tables(self) -> Schema:
         """Column types by table, as the cluster has them now; empty without the keyspace."""
         found: Schema = defaultdict(dict)
@@ -170,12 +199,6 @@ class Store:
         if isinstance(statement, BatchStatement):
             return self._session.execute_async(statement, execution_profile=self._profile)
         return self._session.execute_async(statement, values, execution_profile=self._profile)
-
-
-def in_groups(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
-    """The items in order, in groups of at most ``most``."""
-    for start in range(0, len(items), most):
-        yield items[start : start + most]
 
 
 def checked_name(keyspace: str) -> str:

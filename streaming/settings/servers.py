@@ -46,6 +46,11 @@ class CassandraSettings(Section):
         100_000,
         description="most rows that all workers together read a second; protects James",
     )
+    partitions_per_read: PositiveInt = Field(
+        100,
+        description="most partitions that one read names; no more than Cassandra's guardrail"
+        " partition_keys_in_select_fail_threshold allows",
+    )
     jmx_port: int = Field(
         7199, gt=0, lt=65536, description="each node's JMX port; only `lwt-report` reads it"
     )

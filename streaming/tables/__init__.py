@@ -16,6 +16,7 @@ from streaming.tables.session import disconnect as disconnect
 from streaming.tables.session import levels_of as levels_of
 from streaming.tables.session import open_session as open_session
 from streaming.tables.session import schema_of as schema_of
+from streaming.tables.session import store_of as store_of
 from streaming.tables.table_uses import use_of as use_of
 from streaming.tables.tables import Tables as Tables
 from streaming.tables.undecoded_tables import UndecodedTables as UndecodedTables

@@ -20,7 +20,7 @@ from streaming.tables.live_tables import SAMPLE, choice_of, sample_of
 from streaming.tables.nodes import Nodes
 from streaming.tables.recent_writes import RecentWrites
 from streaming.tables.replication import Replication, replication_of
-from streaming.tables.session import levels_of, open_session, schema_of
+from streaming.tables.session import open_session, schema_of, store_of
 from streaming.tables.table_uses import use_of
 
 
@@ -36,7 +36,7 @@ class Cluster:
 
     def store(self, settings: CassandraSettings) -> Store:
         """Our own keyspace, over this session."""
-        return Store(self._session, settings.own_keyspace, levels_of(settings))
+        return store_of(self._session, settings)
 
     def clocks(self) -> dict[str, float]:
         """How far (s) each node's clock is ahead of ours, by address."""

@@ -22,7 +22,7 @@ from checkpoints.schema.upgrade import SchemaGap, SchemaStore, read_gap, upgrade
 from reconcilers.declared.capture import rests_on
 from reconcilers.words.errors import Misconfigured, Refused
 from streaming.settings import CassandraSettings, Settings
-from streaming.tables import connect, levels_of
+from streaming.tables import connect, store_of
 
 log = logging.getLogger(__name__)
 
@@ -142,4 +142,4 @@ def replication(settings: CassandraSettings, store: SchemaStore) -> Mapping[str,
 
 
 def _store(settings: CassandraSettings) -> Store:
-    return Store(connect(settings), settings.own_keyspace, levels_of(settings))
+    return store_of(connect(settings), settings)

@@ -15,7 +15,7 @@ from cassandra.policies import (
 )
 from cassandra.query import dict_factory
 
-from checkpoints.cassandra import Levels, levels
+from checkpoints.cassandra import Levels, Store, levels
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.declared.family import Schema
 from streaming.settings import CassandraSettings
@@ -82,6 +82,16 @@ def levels_of(settings: CassandraSettings) -> Levels:
     (`tests/property/test_paxos.py`); a LOCAL_QUORUM read may miss what a QUORUM has written.
     """
     return levels(settings.consistency, settings.serial_consistency)
+
+
+def store_of(session: Session, settings: CassandraSettings) -> Store:
+    """Our own keyspace, over a session."""
+    return Store(
+        session,
+        settings.own_keyspace,
+        levels_of(settings),
+        partitions_a_read=settings.partitions_per_read,
+    )
 
 
 def schema_of(session: Session, keyspace: str) -> Schema:

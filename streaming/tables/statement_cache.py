@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from cassandra.cluster import Session
 
 from checkpoints.cassandra.driver_errors import translated
+from checkpoints.cassandra.replicas import Routed, by_first_replica, partition_of
 from streaming.tables.dates import bind_dates_as_numbers
 
 READS_IN_FLIGHT = 8
@@ -41,13 +42,32 @@ class StatementCache:
         self, statement: Any, arguments: Iterable[tuple[object, ...]]
     ) -> Iterator[list[dict[str, Any]]]:
         """The rows of each execution, in order; up to `READS_IN_FLIGHT` are in flight."""
-        remaining = iter(arguments)
+        return self._answers((statement, values) for values in arguments)
+
+    def partitions(
+        self, statement: Any, keys: Sequence[object], most: int
+    ) -> Iterator[list[dict[str, Any]]]:
+        """The rows of many partitions, by a statement with a list of up to ``most`` keys."""
+
+        def bytes_of(key: object) -> bytes:
+            return partition_of(statement, (), ())(key)
+
+        reads = by_first_replica(self._session, statement, keys, most, bytes_of)
+        return self._answers(
+            (statement, (list(some),))
+            if near is None
+            else (Routed(statement, near).bind((list(some),)), ())
+            for some, near in reads
+        )
+
+    def _answers(
+        self, requests: Iterator[tuple[Any, tuple[object, ...]]]
+    ) -> Iterator[list[dict[str, Any]]]:
         with translated("reading James's tables"):
-            flying = [self._send(statement, each) for each in islice(remaining, READS_IN_FLIGHT)]
+            flying = [
+                self._session.execute_async(*each) for each in islice(requests, READS_IN_FLIGHT)
+            ]
             while flying:
                 rows = list(flying.pop(0).result())
-                flying.extend(self._send(statement, each) for each in islice(remaining, 1))
+                flying.extend(self._session.execute_async(*each) for each in islice(requests, 1))
                 yield rows
-
-    def _send(self, statement: Any, values: tuple[object, ...]) -> Any:
-        return self._session.execute_async(statement, values)

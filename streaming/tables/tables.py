@@ -174,9 +174,16 @@ class Tables:
         self, query: Any, arguments: Iterable[tuple[object, ...]]
     ) -> Iterator[list[dict[str, Any]]]:
         """The rows of each execution, in order, at the pace."""
-        for rows in self._statements.each(query, arguments):
+        return self._paced(self._statements.each(query, arguments))
+
+    def _paced(self, answers: Iterator[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+        for rows in answers:
             self.pace.spend(len(rows))
             yield rows
+
+    @property
+    def _most(self) -> int:
+        return self._settings.partitions_per_read
 
     def _truths(
         self,
@@ -189,7 +196,7 @@ class Tables:
         for select in self._selects(times):
             query = self._prepare(f"{select} WHERE {self._source} IN ?")
             found: dict[KeyValue, list[Row]] = defaultdict(list)
-            for rows in self._read(query, ((list(some),) for some in _chunks(named))):
+            for rows in self._paced(self._statements.partitions(query, [*named], self._most)):
                 for row in rows:
                     found[named[row[self._source]]].append(made(_cells(row, self._sets)))
             stored |= found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 SHAPE = re.compile(
@@ -43,12 +44,18 @@ class Answer:
         return self.rows
 
 
+def one_node() -> Any:
+    """A cluster of one node: no read is divided by replica."""
+    return SimpleNamespace(metadata=SimpleNamespace(all_hosts=lambda: ["one"]))
+
+
 @dataclass
 class CountingSession:
     """``stored`` are the partitions of each table, by key; ``reads`` what was asked of them."""
 
     stored: Mapping[str, Mapping[Any, Rows]]
     reads: list[Read] = field(default_factory=list)
+    cluster: Any = field(default_factory=one_node)
 
     def prepare(self, query: str) -> Prepared:
         return Prepared(query)

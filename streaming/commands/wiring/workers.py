@@ -20,7 +20,6 @@ from checkpoints.cassandra import (
     CassandraRawLineage,
     CassandraTallies,
     RawReads,
-    Store,
 )
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.journal import Journal
@@ -36,7 +35,7 @@ from streaming.commands.wiring.used_tables import used
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.behind import longest_age_of
 from streaming.pipeline.worker import Connections, Job
-from streaming.settings import Settings
+from streaming.settings import CassandraSettings, Settings
 from streaming.steps.accepted_together import AcceptedTogether
 from streaming.steps.confirm import Confirmer
 from streaming.steps.contents import Contents
@@ -54,6 +53,7 @@ from streaming.tables import (
     connect,
     levels_of,
     schema_of,
+    store_of,
 )
 from streaming.tables.rate_limit import RateLimiter
 
@@ -95,7 +95,7 @@ class _ByName:
 @cache
 def _connections(settings: Settings, of: _ByName) -> Connections:
     session = connect(settings.cassandra)
-    store = Store(session, settings.cassandra.own_keyspace, levels_of(settings.cassandra))
+    store = store_of(session, settings.cassandra)
     tables = Tables(session, settings.cassandra, of.family)
     return Connections(
         tables,
@@ -125,10 +125,15 @@ def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None
     shape, cassandra = raw_shape(family), settings.cassandra
     if shape is None:
         return None
-    reads = RawReads(connect(cassandra), levels_of(cassandra).each)
+    reads = _raw_reads(cassandra)
     undecoded = UndecodedTables(reads, cassandra.keyspace, family, shape, tables.pace)
     lineage = CassandraRawLineage(reads, cassandra.own_keyspace, family)
     return Glance(family, shape, undecoded, lineage)
+
+
+def _raw_reads(cassandra: CassandraSettings) -> RawReads:
+    levels, most = levels_of(cassandra), cassandra.partitions_per_read
+    return RawReads(connect(cassandra), levels.each, most)
 
 
 def scans(of: Job) -> UndecodedScans:
@@ -141,7 +146,7 @@ def scans(of: Job) -> UndecodedScans:
 @cache
 def _scans(settings: Settings, of: _ByName) -> tuple[UndecodedScans, RateLimiter]:
     cassandra = settings.cassandra
-    reads = RawReads(connect(cassandra), levels_of(cassandra).each)
+    reads = _raw_reads(cassandra)
     pace = RateLimiter(settings.sweep.rows_per_second)
     return UndecodedScans(reads, cassandra.keyspace, scans_of(of.family), pace), pace
 
@@ -180,8 +185,7 @@ def _accepted_together(of: Job, journal: Journal) -> AcceptedTogether:
 @cache
 def _lost_rows(settings: Settings) -> CassandraLostRows:
     """The store of rows that sweeps leave together; one a process."""
-    session, own = connect(settings.cassandra), settings.cassandra.own_keyspace
-    return CassandraLostRows(Store(session, own, levels_of(settings.cassandra)))
+    return CassandraLostRows(store_of(connect(settings.cassandra), settings.cassandra))
 
 
 def past(of: Job) -> PastRows:

@@ -73,6 +73,13 @@ def test_levels_are_those_of_the_settings() -> None:
     assert [each.level for each in looked(guardrails, cluster, cassandra=local)] == [Level.PROBLEM]
 
 
+def test_partitions_of_a_read_are_those_of_the_settings() -> None:
+    cluster = FakeCluster(told=NONE | {"partition_keys_in_select_fail_threshold": "20"})
+    few = {"username": "reconciler", "partitions_per_read": 20}
+    assert [each.level for each in looked(guardrails, cluster)] == [Level.PROBLEM]
+    assert [each.level for each in looked(guardrails, cluster, cassandra=few)] == [Level.OK]
+
+
 def test_a_superuser_is_not_bound_nor_anybody_where_no_password_is_asked_for() -> None:
     off = NONE | {"user_timestamps_enabled": "false"}
     assert looked(guardrails, FakeCluster(told=off, superuser=True)) == []

@@ -27,7 +27,8 @@ from cassandra.protocol import (
 
 from checkpoints.cassandra.buckets import BUCKETS, bucket_of
 from checkpoints.cassandra.driver_errors import translated
-from checkpoints.cassandra.store import checked_name, in_groups, levels
+from checkpoints.cassandra.replicas import in_groups
+from checkpoints.cassandra.store import checked_name, levels
 from reconcilers.words.errors import Misconfigured, Overloaded, ReadFailed, Refused, Unreachable
 
 OVERLOADED = OverloadedErrorMessage(0x1001, "overloaded", None)

@@ -21,17 +21,18 @@ MUST_BE_OFF = {
 }
 AT_LEAST = {
     "page_size_fail_threshold": 5_000,
-    "partition_keys_in_select_fail_threshold": 100,
     "in_select_cartesian_product_fail_threshold": 100,
 }
-"""Rows of a page, keys of a read; -1 where nothing is refused."""
+"""Rows of a page, rows of a read; -1 where nothing is refused."""
+PARTITIONS = "partition_keys_in_select_fail_threshold"
+"""At least `cassandra.partitions_per_read`."""
 CELL = "column_value_size_fail_threshold"
 LARGEST_CELL = 2**20
 """Bytes: the journal stores a row, its before-image and the write in one cell."""
 DISALLOWED = ("read_consistency_levels_disallowed", "write_consistency_levels_disallowed")
 LEVELS = {"ONE", "SERIAL"}
 """Those of canaries and of counters' claims, whatever the settings say."""
-NAMES = (*MUST_BE_ON, *MUST_BE_OFF, *AT_LEAST, CELL, *DISALLOWED)
+NAMES = (*MUST_BE_ON, *MUST_BE_OFF, *AT_LEAST, PARTITIONS, CELL, *DISALLOWED)
 ADVICE = "change it in each node's cassandra.yaml (deploy/runbook.md, *Guardrails*)"
 
 
@@ -59,7 +60,7 @@ def _of_node(settings: Mapping[str, str], cassandra: CassandraSettings) -> Itera
     for name, why in MUST_BE_OFF.items():
         if settings.get(name, "null") not in {"", "null"}:
             yield f"{name}: {settings[name]}, but {why}"
-    for name, least in AT_LEAST.items():
+    for name, least in {**AT_LEAST, PARTITIONS: cassandra.partitions_per_read}.items():
         allowed = int(settings.get(name, -1))
         if 0 <= allowed < least:
             yield f"{name}: {allowed}, but up to {least} are asked for"
