@@ -80,5 +80,8 @@ class Journal(Protocol):
     def openings(self) -> Sequence[Opening]:
         """The openings that nobody has closed, oldest first by breaker."""
 
+    def all_openings(self) -> Sequence[tuple[Opening, Micros | None]]:
+        """Every opening, oldest first by breaker, with the time (µs) at which it was closed."""
+
     def close_breakers(self, at: Micros, openings: Iterable[Opening] | None = None) -> None:
         """Close these openings (all that stand) at a time (µs), for a person who has looked."""

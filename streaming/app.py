@@ -42,6 +42,7 @@ COMMANDS = {
     "doctor": ("doctor.command", "check everything that the stream needs, and say what to do"),
     "status": ("look.status", "lag, open findings, breakers, who holds the lease"),
     "config": ("look.config", "show or check the settings, or print an example of a file"),
+    "report": ("look.report", "what happened in some days, or would have: text, JSON or HTML"),
     "explain": (
         "look.explain",
         "both sides of a message or mailbox, and what would be done, or why not",

@@ -224,11 +224,15 @@ class CassandraJournal:
 
     def openings(self) -> list[Opening]:
         """The openings that stand, oldest first by breaker."""
+        return [each for each, closed_at in self.all_openings() if closed_at is None]
+
+    def all_openings(self) -> list[tuple[Opening, Micros | None]]:
+        """Every opening, oldest first by breaker, with the time (µs) at which it was closed."""
         rows = self._store.rows("reading the breakers", self._read_breakers, self._scope)
         return [
-            Opening(Breaker(name), opened_at, reason)
+            (Opening(Breaker(name), opened_at, reason), closed_at)
             for name, opened_at, reason, closed_at in rows
-            if name is not None and closed_at is None  # a row may have a generation only
+            if name is not None  # a row may have a generation only
         ]
 
 

@@ -241,6 +241,7 @@ def test_openings_are_closed_one_by_one(journal: Journal) -> None:
     journal.close_breakers(20, [first, repairs])
     assert journal.openings() == [second]
     assert journal.breakers() == {Breaker.REMOVALS: "opened at 12"}
+    assert journal.all_openings() == [(first, 20), (second, None), (repairs, 20)]
 
 
 def test_a_breaker_opens_again_whatever_the_clocks_say(journal: Journal) -> None:

@@ -88,6 +88,7 @@ def test_a_settings_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 MAILBOX = "00000000-0000-11f1-ae92-02fc00000001"
 OWN_KEYSPACE = (
     "status",
+    "report",
     "findings",
     f"findings --undo {MAILBOX}/1 --system messages",
     f"findings --release {MAILBOX}/1",
@@ -109,6 +110,7 @@ OWN_KEYSPACE = (
 OTHERS = (*sorted({*OWN_KEYSPACE} - {"findings", "resume", "sweep"}), "canary", "lwt-report")
 SHOWS = (
     "status",
+    "report",
     "findings",
     "pause --list",
     "pilot",

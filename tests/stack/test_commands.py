@@ -4,6 +4,8 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -472,3 +474,26 @@ def test_a_keyspace_that_is_not_there_is_told(
     file = write_settings(tmp_path / "reconcile.toml", stack, mail_keyspace, "not_there", {})
     with pytest.raises(Misconfigured, match="keyspace not_there lacks step 1"):
         reconcile(command, file=file)
+
+
+def test_the_report_counts_a_finding_and_shows_it(
+    reconcile: Reconcile, journal: CassandraJournal, tmp_path: Path
+) -> None:
+    since = datetime.now(UTC).isoformat()
+    found = replace(
+        a_finding(MESSAGE, a_slot(), state=State.REPORTED, accepted=frozenset()),
+        found_at=now_micros(),
+        sentence="<b>é\x1b",
+    )
+    journal.put(found)
+    journal.open_breaker(Breaker.REMOVALS, "it is too much", now_micros())
+    page = tmp_path / "report.html"
+    code, said = reconcile("report", "--since", since, "--format", "json", "--html", str(page))
+    told = json.loads(said)
+    assert (code, told["found"]) == (0, 1)
+    assert [each["sentence"] for each in told["examples"]] == [found.sentence]
+    assert [each["reason"] for each in told["breakers"] if each["closed"] is None] == [
+        "it is too much"
+    ]
+    assert "&lt;b&gt;é\\x1b" in page.read_text(encoding="utf-8")
+    assert "still OPEN" in reconcile("report")[1]

@@ -1,1 +1,1 @@
-"""The commands that only read: status, explain."""
+"""The commands that only read: status, report, explain."""

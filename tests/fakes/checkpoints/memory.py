@@ -129,10 +129,12 @@ class MemoryJournal:
         return first_reasons(self.openings())
 
     def openings(self) -> list[Opening]:
+        return [each for each, closed_at in self.all_openings() if closed_at is None]
+
+    def all_openings(self) -> list[tuple[Opening, Micros | None]]:
         return [
-            Opening(breaker, at, reason)
+            (Opening(breaker, at, reason), closed_at)
             for (breaker, at), (reason, closed_at) in sorted(self._breakers.items())
-            if closed_at is None
         ]
 
     def open_breaker(self, breaker: Breaker, reason: str, at: Micros) -> None:
