@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from deploy.embedded.layout import Layout
 from deploy.embedded.process import Daemon
-from deploy.embedded.spec import Layout
 from tests.endpoints import Endpoints
 
 EVERY = 1.0

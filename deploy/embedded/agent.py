@@ -15,8 +15,9 @@ from deploy.embedded.cassandra_node import CLUSTER_NAME
 from deploy.embedded.cassandra_node import TEMPLATES as CASSANDRA_TEMPLATES
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
+from deploy.embedded.layout import Layout
 from deploy.embedded.process import Daemon, exclusive, replace_text
-from deploy.embedded.spec import Credentials, Layout, Spec
+from deploy.embedded.spec import Credentials, Spec
 from deploy.embedded.templates import DEPLOY, render
 from deploy.embedded.wait import HANG_S, until
 
@@ -154,7 +155,7 @@ class Agent:
         work = self._layout.agent
         for name in ("relocation", "offsets"):
             (work / name).mkdir(parents=True, exist_ok=True)
-        major = self._spec.release.partition(".")[0]
+        major = self._spec.release_of(self.place.number).partition(".")[0]
         jars = folder(f"agent-{major}")
         driver_conf = render(
             TEMPLATES / "driver.conf",

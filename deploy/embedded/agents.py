@@ -6,7 +6,8 @@ from typing import Any, Self
 
 from deploy.embedded import capture
 from deploy.embedded.agent import Agent
-from deploy.embedded.spec import Layout, Spec
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import Spec
 
 
 class Agents:

@@ -8,9 +8,10 @@ import uuid
 from deploy.embedded import topics
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
+from deploy.embedded.layout import Layout
 from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
-from deploy.embedded.spec import Layout, Spec
+from deploy.embedded.spec import Spec
 from deploy.embedded.templates import DEPLOY, render
 from deploy.embedded.wait import HANG_S, until
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from deploy.embedded import cql
 from deploy.embedded.errors import EmbeddedError, StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
+from deploy.embedded.layout import Layout
 from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
-from deploy.embedded.spec import Layout, Spec
+from deploy.embedded.spec import Spec
 from deploy.embedded.templates import DEPLOY, render
 from deploy.embedded.wait import HANG_S, until
 
@@ -41,6 +42,7 @@ class CassandraNode:
         self._layout = layout.of_node(number)
         self._spec = spec
         self.place = spec.nodes[number - 1]
+        self._release = spec.release_of(number)
         self.daemon = Daemon("cassandra", self._layout.run, self._layout.logs / "cassandra.log")
 
     def launch(self, *options: str) -> None:
@@ -106,7 +108,7 @@ class CassandraNode:
         """Write cassandra.yaml, which the agent reads too, and what stands beside it."""
         conf = self._layout.cassandra / "conf"
         names = ["cassandra.yaml"]
-        if self._spec.release == "5.0":
+        if self._release == "5.0":
             names.append("cassandra-5.0.yaml")
         if self._spec.admin is not None:
             names.append("cassandra-auth.yaml")
@@ -155,17 +157,17 @@ class CassandraNode:
             )
 
     def _classpath(self) -> str:
-        return f"{folder(f'cassandra-{self._spec.release}')}/*"
+        return f"{folder(f'cassandra-{self._release}')}/*"
 
     def _command(self, options: Sequence[str]) -> list[str]:
         conf = self._layout.cassandra / "conf"
-        jars = folder(f"cassandra-{self._spec.release}")
+        jars = folder(f"cassandra-{self._release}")
         several = len(self._spec.nodes) > 1
         command = [java(), *(ONE_OF_SEVERAL if several else ALONE), *UNVERIFIED]
         command.append(f"@{TEMPLATES / 'jvm17.options'}")
         if self._spec.caches == "small":
             command += LIGHT_COMPILER
-        if self._spec.release == "4.1":
+        if self._release == "4.1":
             command.append(f"@{TEMPLATES / 'jvm17-4.1.options'}")
             command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")
         command += [

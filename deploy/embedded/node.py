@@ -4,7 +4,8 @@ from deploy.embedded import cql
 from deploy.embedded.agents import Agents
 from deploy.embedded.cassandra_node import JOINING, CassandraNode
 from deploy.embedded.errors import StartError
-from deploy.embedded.spec import Layout, Spec
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import Spec
 
 
 class StackNode:

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from deploy.embedded.spec import Layout, Spec
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import Spec
 
 Sections = dict[str, dict[str, Any]]
 """Settings by section."""

@@ -1,13 +1,13 @@
-"""What a stack is made of, decided at its first start, and where its files are."""
+"""What a stack is made of, decided at its first start."""
 
 import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import Literal
 
 from deploy.embedded.errors import MismatchError
+from deploy.embedded.layout import Layout
 from deploy.embedded.ports import free_ports
 from deploy.embedded.process import replace_text
 
@@ -19,7 +19,8 @@ With the small ones Java compiles it lightly, which makes a start and new tables
 """
 
 DEFAULT_KEYSPACE = "apache_james"
-DEFAULT_RELEASE: CassandraRelease = "5.0"
+NEWEST_RELEASE: CassandraRelease = "5.0"
+DEFAULT_RELEASE = NEWEST_RELEASE
 DEFAULT_CACHES: Caches = "small"
 TOPIC_PREFIX = "james"
 ONE_DATA_CENTRE = "datacenter1"
@@ -81,7 +82,8 @@ class Spec:
     The changes of `tables`, in `keyspace`, are captured. `schema` is CQL that is carried out before
     the agent starts; it changes nothing where it was carried out already. `overlays` are files of
     deploy/cassandra whose settings take the place of those of cassandra.yaml. `others` are the
-    nodes beside the first.
+    nodes beside the first. `upgraded` are the numbers of the nodes that run the newest release by
+    now, whatever the stack began with.
     """
 
     keyspace: str
@@ -95,6 +97,11 @@ class Spec:
     overlays: tuple[str, ...] = ()
     data_centre: str = ONE_DATA_CENTRE
     others: tuple[NodeSpec, ...] = ()
+    upgraded: tuple[int, ...] = ()
+
+    def release_of(self, number: int) -> CassandraRelease:
+        """What a node and its agent are now."""
+        return NEWEST_RELEASE if number in self.upgraded else self.release
 
     @property
     def nodes(self) -> tuple[NodeSpec, ...]:
@@ -139,67 +146,6 @@ class Wanted:
     data_centres: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The folders of one stack below its data directory."""
-
-    root: Path
-
-    @property
-    def spec_file(self) -> Path:
-        """The options decided at the first start."""
-        return self.root / "stack.json"
-
-    @property
-    def settings_file(self) -> Path:
-        """The ready reconcile.toml."""
-        return self.root / "reconcile.toml"
-
-    @property
-    def logs(self) -> Path:
-        """One log a server."""
-        return self.root / "logs"
-
-    @property
-    def run(self) -> Path:
-        """Pid files, locks and holds."""
-        return self.root / "run"
-
-    @property
-    def cassandra(self) -> Path:
-        """Cassandra's data and configuration."""
-        return self.root / "cassandra"
-
-    @property
-    def kafka(self) -> Path:
-        """Kafka's data and configuration."""
-        return self.root / "kafka"
-
-    @property
-    def agent(self) -> Path:
-        """The agent's offsets and configuration."""
-        return self.root / "agent"
-
-    @property
-    def cassandra_yaml(self) -> Path:
-        """The node's configuration, which its agent reads too."""
-        return self.cassandra / "conf" / "cassandra.yaml"
-
-    @property
-    def rackdc(self) -> Path:
-        """Where node and agent read which data centre is the node's."""
-        return self.cassandra / "conf" / "cassandra-rackdc.properties"
-
-    def of_node(self, number: int) -> "Layout":
-        """The folders of one node: the first has those of the stack."""
-        return self if number == 1 else Layout(self.root / f"node-{number}")
-
-    def make(self) -> None:
-        """Make every folder that is not there."""
-        for folder in (self.logs, self.run, self.cassandra, self.kafka, self.agent):
-            folder.mkdir(parents=True, exist_ok=True)
-
-
 def load(layout: Layout) -> Spec | None:
     """The spec that was stored at the first start, or None; MismatchError if unreadable."""
     try:
@@ -212,6 +158,7 @@ def load(layout: Layout) -> Spec | None:
         raw["schema"] = tuple(raw.get("schema", ()))
         raw["overlays"] = tuple(raw.get("overlays", ()))
         raw["others"] = tuple(NodeSpec(**each) for each in raw.get("others", ()))
+        raw["upgraded"] = tuple(raw.get("upgraded", ()))
         return Spec(**raw)
     except FileNotFoundError:
         return None
@@ -271,6 +218,11 @@ def with_one_more(layout: Layout, spec: Spec) -> Spec:
     last = spec.nodes[-1].number
     more = NodeSpec(last + 1, spec.data_centre, next(free), next(free))
     return _store(layout, replace(spec, others=(*spec.others, more)))
+
+
+def with_upgraded(layout: Layout, spec: Spec, number: int) -> Spec:
+    """The same with one node of the newest release, which is stored."""
+    return _store(layout, replace(spec, upgraded=(*spec.upgraded, number)))
 
 
 def _store(layout: Layout, spec: Spec) -> Spec:

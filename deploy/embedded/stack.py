@@ -9,13 +9,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from deploy.embedded import cql, jars, settings_file
+from deploy.embedded import spec as stored
 from deploy.embedded.agents import Agents
 from deploy.embedded.broker import Broker
 from deploy.embedded.errors import MismatchError
 from deploy.embedded.interrupts import held_back
+from deploy.embedded.layout import Layout
 from deploy.embedded.node import StackNode
 from deploy.embedded.process import Daemon, exclusive
-from deploy.embedded.spec import Credentials, Layout, Spec, Wanted, decide, load, with_one_more
+from deploy.embedded.spec import Credentials, Spec, Wanted
 
 SUPERVISOR_GRACE_S = 20.0
 
@@ -31,7 +33,7 @@ class Stack:
     def __init__(self, data_dir: Path | str, wanted: Wanted | None = None) -> None:
         """Decide the ports and options, or take those of `data_dir`. Raises MismatchError."""
         self.layout = Layout(Path(data_dir).resolve())
-        self.spec: Spec = decide(self.layout, wanted or Wanted())
+        self.spec: Spec = stored.decide(self.layout, wanted or Wanted())
         self.layout.make()
         self._kafka = Broker(self.layout, self.spec)
         self._make_nodes()
@@ -47,7 +49,7 @@ class Stack:
     @classmethod
     def existing(cls, data_dir: Path | str) -> Self:
         """The stack whose data is in `data_dir`. Raises MismatchError where there is none."""
-        if load(Layout(Path(data_dir).resolve())) is None:
+        if stored.load(Layout(Path(data_dir).resolve())) is None:
             raise MismatchError(f"there is no stack in {data_dir}: run up first")
         return cls(data_dir)
 
@@ -160,10 +162,24 @@ class Stack:
 
         The supervisor watches its agent from the next up() on.
         """
-        self.spec = with_one_more(self.layout, self.spec)
+        self.spec = stored.with_one_more(self.layout, self.spec)
         self._make_nodes()
         self.nodes[-1].agent.hold()
         return self.nodes[-1]
+
+    def upgrade(self, node: StackNode) -> None:
+        """Stop a node with its agent, and start both in the newest release on the node's data.
+
+        `nodes` has new objects after. Raises as `StackNode.start`.
+        """
+        number = node.place.number
+        self._supervisor.terminate(SUPERVISOR_GRACE_S)
+        node.stop()
+        self.spec = stored.with_upgraded(self.layout, self.spec, number)
+        jars.fetch(self._jars())
+        self._make_nodes()
+        self.nodes[number - 1].start()
+        self._supervise()
 
     @contextmanager
     def unsupervised(self) -> Iterator[None]:
@@ -233,8 +249,7 @@ class Stack:
         self._kafka.resume()
 
     def _start_all(self) -> None:
-        major = self.spec.release.partition(".")[0]
-        jars.fetch((f"cassandra-{self.spec.release}", f"agent-{major}", "kafka"))
+        jars.fetch(self._jars())
         self.config.write_text(settings_file.render(self.layout, self.spec), encoding="utf-8")
         first, *others = (node.cassandra for node in self.nodes)
         first.launch()
@@ -254,6 +269,16 @@ class Stack:
             for statement in self.spec.schema:
                 session.execute(statement)
             self._agents.start(session)
+        self._supervise()
+
+    def _jars(self) -> tuple[str, ...]:
+        """The sets of jars that its servers run from."""
+        releases = sorted({self.spec.release_of(node.number) for node in self.spec.nodes})
+        nodes = [f"cassandra-{each}" for each in releases]
+        agents = [f"agent-{each.partition('.')[0]}" for each in releases]
+        return (*nodes, *agents, "kafka")
+
+    def _supervise(self) -> None:
         command = [sys.executable, "-m", "deploy.embedded", "supervise"]
         self._supervisor.start([*command, "--data-dir", str(self.layout.root)], cwd=jars.ROOT)
 

@@ -14,7 +14,8 @@ from typing import Any
 from deploy.embedded import cql
 from deploy.embedded.agents import Agents
 from deploy.embedded.errors import EmbeddedError
-from deploy.embedded.spec import Layout, Spec
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import Spec
 
 log = logging.getLogger(__name__)
 

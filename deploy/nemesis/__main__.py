@@ -1,6 +1,7 @@
 """One fault-injection run on real servers: `make nemesis`.
 
-    python -m deploy.nemesis [--seed N] [--minutes M] [--release 5.0|4.1] [--rate R] [--keep]
+    python -m deploy.nemesis [--kind faults|clocks|upgrade] [--seed N] [--minutes M]
+                             [--release 5.0|4.1] [--rate R] [--keep]
 
 Starts three Cassandra nodes with an agent each, Kafka, and a stream that repairs all systems, lets
 users work while faults are injected, and judges every write of the users. It prints the
@@ -25,14 +26,17 @@ from deploy.embedded.jars import ROOT
 from deploy.embedded.spec import DEFAULT_RELEASE, CassandraRelease
 from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.nemesis import hosts, tools
+from deploy.nemesis.plan import USUAL_MINUTES, RunKind, RunPlan
 from deploy.nemesis.record import RunRecord, first_line, page, record_as_json, record_from_json
-from deploy.nemesis.run import USUAL_MINUTES, RunPlan, play
+from deploy.nemesis.run import play
 from deploy.nemesis.verdict import Judgement
 
 FINE, WRONG, NOT_MADE, INTERRUPTED = 0, 1, 2, 130
 RECORDS = ROOT / "docs" / "nemesis"
 PAGE = RECORDS.with_suffix(".md")
 MOST_SHOWN = 20
+UPGRADED: CassandraRelease = "4.1"
+"""With what an upgrade begins."""
 
 
 def main(arguments: list[str]) -> int:
@@ -44,7 +48,9 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
     for noisy in ("cassandra", "kafka", "deploy.mailserver"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
-    plan = RunPlan(given.seed, given.minutes, given.release, given.rate)
+    kind = RunKind(given.kind)
+    release = UPGRADED if kind is RunKind.UPGRADE else given.release
+    plan = RunPlan(given.seed, given.minutes, release, given.rate, kind)
     folder = Path(tempfile.mkdtemp(prefix="james-nemesis-"))
     code = NOT_MADE
     try:
@@ -87,7 +93,8 @@ def tell(record: RunRecord, judgement: Judgement, folder: Path) -> None:
 def keep(record: RunRecord, records: Path) -> None:
     """Keep a record beside the others, and make the page of all of them, beside their folder."""
     records.mkdir(parents=True, exist_ok=True)
-    name = f"{record.at[:19].replace(':', '')}-{record.release}-seed-{record.seed}.json"
+    at, release = record.at[:19].replace(":", ""), record.release.replace(" ", "-")
+    name = f"{at}-{release}-seed-{record.seed}.json"
     (records / name).write_text(record_as_json(record), "utf-8")
     texts = (each.read_text("utf-8") for each in records.glob("*.json"))
     records.with_suffix(".md").write_text(page(map(record_from_json, texts)), "utf-8")
@@ -96,6 +103,12 @@ def keep(record: RunRecord, records: Path) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m deploy.nemesis", description="One fault-injection run on real servers."
+    )
+    parser.add_argument(
+        "--kind",
+        choices=list(map(str, RunKind)),
+        default=str(RunKind.FAULTS),
+        help="what is done to the servers (default faults)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of operations and faults (default 1)")
     parser.add_argument(

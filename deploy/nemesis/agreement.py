@@ -13,23 +13,18 @@ from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.statements import SERVER_TROUBLE
 from deploy.nemesis.checker import check
-from deploy.nemesis.clocks import CLOCK_FAULTS, OFF_S
+from deploy.nemesis.clocks import CLOCK_FAULTS
 from deploy.nemesis.final import read_final
 from deploy.nemesis.history import UserWrite
 from deploy.nemesis.schedule import InjectedFault
-from deploy.nemesis.stream import DELAY_S, QUOTA_LAG_S, WINDOW_S, StreamProcess
+from deploy.nemesis.stream import QUOTA_LAG_S, WINDOW_S, StreamProcess
 from deploy.nemesis.tables import RowId
 from deploy.nemesis.verdict import Judgement
 
 log = logging.getLogger(__name__)
 
-ROWS_BOUND_S = 4 * (DELAY_S + WINDOW_S) + 60
 LOOKS = 3
-COUNTERS_BOUND_S = ROWS_BOUND_S + 2 * QUOTA_LAG_S + LOOKS * (QUOTA_LAG_S / 6 + DELAY_S + WINDOW_S)
-"""A quota rests for its lag before it is observed, and again before it is judged (docs/quotas.md).
-
-Then so many observations prove it wrong, a sixth of the lag and a delay apart.
-"""
+"""So many observations prove a quota wrong, a sixth of its lag and a delay apart."""
 SKEW_US = 100_000
 """All clocks are one, unless one was shifted; a ballot may be a little ahead."""
 LOOK_EVERY_S = 10.0
@@ -51,12 +46,14 @@ def await_agreement(
     session: Session,
     history: Sequence[UserWrite],
     injected: Mapping[InjectedFault, int],
+    shift_s: int,
 ) -> Agreement:
     """Judge again and again, until nothing is wrong or the bound has passed.
 
     The bound begins when all servers answer, what was written up to now is received, and rows that
     wait for a sweep after lost events were swept. If a node was replaced, rows that the stream
-    reports and leaves to a person count as such. Raises StartError if servers do not answer, or
+    reports and leaves to a person count as such. Clocks that were shifted were by `shift_s`. Raises
+    StartError if servers do not answer, or
     the stream ended by itself.
     """
     healed, healed_at = time.monotonic(), time.time()
@@ -64,11 +61,11 @@ def await_agreement(
     began = healed
     while True:
         now = time.monotonic()
-        received = is_received(stream.samples(), len(stack.nodes), healed_at)
+        received = is_received(stream.samples(), len(stack.nodes), healed_at, stream.delay_s)
         if not received and now - healed < LONGEST_RECOVERY_S:
             began = now
         reported = stream.left_to_a_person() if injected.get(InjectedFault.REPLACE_NODE) else ()
-        judgement = judged(session, stack.keyspace, history, skew_us(injected), reported)
+        judgement = judged(session, stack.keyspace, history, skew_us(injected, shift_s), reported)
         if judgement is not None:
             late_s = now - began
             log.info(
@@ -76,31 +73,39 @@ def await_agreement(
             )
             if not judgement.violations:
                 return Agreement(judgement, round(now - healed, 1))
-            if late_s > bound_s(judgement):
+            if late_s > bound_s(judgement, stream.delay_s):
                 return Agreement(judgement, None)
         time.sleep(LOOK_EVERY_S)
 
 
-def is_received(samples: Sequence[Sample], nodes: int, at: float) -> bool:
-    """Whether all that was written up to `at` (s since 1970) has come, of each of so many nodes."""
+def is_received(samples: Sequence[Sample], nodes: int, at: float, delay_s: int) -> bool:
+    """Whether all that was written up to `at` (s since 1970) has come, of each of so many nodes.
+
+    By the metrics of a stream with this delay D.
+    """
     delays = [each.value for each in samples if each.name == "reconciler_capture_delay_seconds"]
     frontier = [each for each in samples if each.name == "reconciler_frontier_timestamp_seconds"]
     due = any(each.value for each in samples if each.name == "reconciler_sweep_due")
-    prompt = len(delays) >= nodes and max(delays) < USUAL_DELAY_S + DELAY_S + WINDOW_S
+    prompt = len(delays) >= nodes and max(delays) < USUAL_DELAY_S + delay_s + WINDOW_S
     return prompt and not due and any(each.value > at for each in frontier)
 
 
-def skew_us(injected: Mapping[InjectedFault, int]) -> int:
+def skew_us(injected: Mapping[InjectedFault, int], shift_s: int) -> int:
     """How far (µs) a server's clock may have been from ours, by what was injected."""
     shifted = any(injected.get(each) for each in CLOCK_FAULTS)
-    return SKEW_US + shifted * OFF_S * 1_000_000
+    return SKEW_US + shifted * shift_s * 1_000_000
 
 
-def bound_s(judgement: Judgement) -> float:
-    """How long what is wrong may take to be right: counters have a bound of their own."""
+def bound_s(judgement: Judgement, delay_s: int) -> float:
+    """How long what is wrong may take to be right, by the delay D.
+
+    A quota rests for its lag before it is observed, and again before it is judged (docs/quotas.md).
+    """
+    rows_s = 4 * (delay_s + WINDOW_S) + 60
     counters = {each.table for each in COUNTER_TABLES.values()}
-    only_counters = {each.table for each in judgement.violations} <= counters
-    return COUNTERS_BOUND_S if only_counters else ROWS_BOUND_S
+    if not {each.table for each in judgement.violations} <= counters:
+        return rows_s
+    return rows_s + 2 * QUOTA_LAG_S + LOOKS * (QUOTA_LAG_S / 6 + delay_s + WINDOW_S)
 
 
 def judged(

@@ -18,8 +18,6 @@ from deploy.nemesis.injector import Injector
 from deploy.nemesis.links import CLUSTER, Words
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 
-OFF_S = 2
-"""How far (s) a clock is shifted."""
 CLOCK_FAULTS = (InjectedFault.NODE_CLOCK, InjectedFault.STREAM_CLOCK)
 JAVA_WAITS = ("FAKETIME_FORCE_MONOTONIC_FIX=0", "FAKETIME_DONT_FAKE_MONOTONIC=1")
 """Without both, timed waits of Java return at once."""
@@ -42,14 +40,14 @@ def by_clock(clock: Path) -> Words:
     return ("env", f"LD_PRELOAD={tools.faketime()}", *shifted)
 
 
-def shifts(stack: Stack) -> Iterator[tuple[FaultChoice, Injector]]:
-    """Every shift that can be injected."""
+def shifts(stack: Stack, off_s: int) -> Iterator[tuple[FaultChoice, Injector]]:
+    """Every shift by so many seconds that can be injected."""
     clocks = {node.place.host: clock_of(stack, node.place.number) for node in stack.nodes}
-    for words, shift_s in (("ahead", OFF_S), ("behind", -OFF_S)):
+    for words, shift_s in (("ahead", off_s), ("behind", -off_s)):
         for host, clock in clocks.items():
-            target = f"{host}, {OFF_S} s {words}"
+            target = f"{host}, {off_s} s {words}"
             yield FaultChoice(InjectedFault.NODE_CLOCK, target, CLUSTER), _shift([clock], shift_s)
-        stream = FaultChoice(InjectedFault.STREAM_CLOCK, f"the stream, {OFF_S} s {words}", CLUSTER)
+        stream = FaultChoice(InjectedFault.STREAM_CLOCK, f"the stream, {off_s} s {words}", CLUSTER)
         yield stream, _shift(list(clocks.values()), -shift_s)
 
 

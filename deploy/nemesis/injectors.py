@@ -8,23 +8,33 @@ from functools import partial
 
 from deploy.embedded import Stack
 from deploy.embedded.node import StackNode
+from deploy.embedded.second_broker import SecondBroker
 from deploy.nemesis.clocks import shifts
 from deploy.nemesis.disks import full_disks
 from deploy.nemesis.injector import Injector, nothing
+from deploy.nemesis.leaders import moves
 from deploy.nemesis.links import CLUSTER
 from deploy.nemesis.network import cuts
+from deploy.nemesis.plan import RunKind, RunPlan
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 from deploy.nemesis.stream import StreamProcess
 
 
-def injectors(stack: Stack, stream: StreamProcess) -> Mapping[FaultChoice, Injector]:
+def injectors(
+    stack: Stack, stream: StreamProcess, second: SecondBroker, plan: RunPlan
+) -> Mapping[FaultChoice, Injector]:
     """Every fault that can be injected here."""
+    clocks = dict(shifts(stack, plan.shift_s))
+    if plan.kind is RunKind.CLOCKS:
+        clocks = {each: _until_pause(how, stream) for each, how in clocks.items()}
     return {
         **_of_the_cluster(stack),
         **dict(_of_copies(stack)),
         **_of_the_others(stack, stream),
-        **dict(cuts(stack.spec)),
-        **dict(shifts(stack)),
+        **dict(_upgrades(stack)),
+        **dict(moves(stack, second)),
+        **dict(cuts(stack.spec, second.port)),
+        **clocks,
         **dict(full_disks(stack)),
     }
 
@@ -64,6 +74,27 @@ def _of_copies(stack: Stack) -> Iterator[tuple[FaultChoice, Injector]]:
         )
         repaired = FaultChoice(InjectedFault.REPAIR, host, CLUSTER)
         yield repaired, Injector(partial(nodetool, "repair", "--full", stack.keyspace), nothing)
+
+
+def _upgrades(stack: Stack) -> Iterator[tuple[FaultChoice, Injector]]:
+    """Injectors of other faults know the servers as they were: use either these or those."""
+    for number, node in enumerate(stack.nodes):
+        choice = FaultChoice(InjectedFault.UPGRADE, node.place.host, CLUSTER)
+        yield choice, Injector(partial(_upgrade, stack, number), nothing)
+
+
+def _upgrade(stack: Stack, number: int) -> None:
+    stack.upgrade(stack.nodes[number])
+
+
+def _until_pause(shift: Injector, stream: StreamProcess) -> Injector:
+    """A shift after which repairs pause, or the run ends."""
+
+    def inject() -> None:
+        shift.inject()
+        stream.await_pause()
+
+    return Injector(inject, shift.heal)
 
 
 def _kill_without_hints(node: StackNode, others: Sequence[StackNode]) -> None:

@@ -114,19 +114,20 @@ class CutPlace:
                 yield FaultChoice(kind, target, self.group), [(*each, *fate) for each in matched]
 
 
-def places(spec: Spec) -> Iterator[CutPlace]:
+def places(spec: Spec, second_broker: int) -> Iterator[CutPlace]:
     """Where connections are cut: between nodes, and between agents or the stream and servers."""
-    port, native, broker = spec.ports.cassandra_storage, spec.ports.cassandra, spec.ports.broker
+    port, native = spec.ports.cassandra_storage, spec.ports.cassandra
+    brokers = (spec.ports.broker, second_broker)
     for node in spec.nodes:
         others = [each for each in spec.nodes if each.number != node.number]
         opened = tuple(Link(node_group(node.number), each.host, port) for each in others)
         accepted = tuple(Link(node_group(each.number), node.host, port) for each in others)
         yield CutPlace(node.host, "the other nodes", CLUSTER, opened, accepted)
-        to_broker = Link(agent_group(node.number), "127.0.0.1", broker)
-        yield CutPlace(f"agent of {node.host}", "the broker", CLUSTER, (to_broker,))
+        to_brokers = tuple(Link(agent_group(node.number), "127.0.0.1", each) for each in brokers)
+        yield CutPlace(f"agent of {node.host}", "the brokers", CLUSTER, to_brokers)
         to_node = Link(STREAM_GROUP, node.host, native)
         yield CutPlace("the stream", node.host, CLUSTER, (to_node,))
     to_all = tuple(Link(STREAM_GROUP, node.host, native) for node in spec.nodes)
     yield CutPlace("the stream", "all nodes", STREAM, to_all)
-    to_broker = Link(STREAM_GROUP, "127.0.0.1", broker)
-    yield CutPlace("the stream", "the broker", STREAM, (to_broker,))
+    to_brokers = tuple(Link(STREAM_GROUP, "127.0.0.1", each) for each in brokers)
+    yield CutPlace("the stream", "the brokers", STREAM, to_brokers)

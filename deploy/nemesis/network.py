@@ -10,9 +10,12 @@ from deploy.nemesis.links import CHAIN, Words, places
 from deploy.nemesis.schedule import FaultChoice
 
 
-def cuts(spec: Spec) -> Iterator[tuple[FaultChoice, Injector]]:
-    """Every cut that can be injected. Healing removes its rules; both raise MissingToolError."""
-    for place in places(spec):
+def cuts(spec: Spec, second_broker: int) -> Iterator[tuple[FaultChoice, Injector]]:
+    """Every cut that can be injected, where a second broker has this port.
+
+    Healing removes its rules; both raise MissingToolError.
+    """
+    for place in places(spec, second_broker):
         for choice, rules in place.cuts():
             yield choice, Injector(partial(_each, "-A", rules), partial(_each, "-D", rules))
 

@@ -17,10 +17,10 @@ NAMED = (
 
 TOLD = """\
 Made from the records below docs/nemesis/; `make nemesis` adds one. A run starts three Cassandra
-nodes with three copies of each row, an agent each, Kafka, and `reconcile stream --mode repair`
-with all systems (D = 10 s, W = 2 s). Users work from a seed, and some of their statements are
-lost, late or doubled. Meanwhile faults are injected for 20 to 60 s each, one or two at a time, but
-never two of the nodes and agents. The whole run has a network of its own (`unshare --net`), so
+nodes with three copies of each row, an agent each, two Kafka brokers, and `reconcile stream --mode
+repair` with all systems (D = 10 s, W = 2 s). Users work from a seed, and some of their statements
+are lost, late or doubled. Meanwhile faults are injected for 20 to 60 s each, one or two at a time,
+but never two of the nodes and agents. The whole run has a network of its own (`unshare --net`), so
 nothing else on the machine is touched. It needs root, and Debian's packages of iptables and
 libfaketime.
 
@@ -31,6 +31,8 @@ libfaketime.
   dropped one way, or 30 % of their packets are lost.
 - The clock of a node and its agent is 2 s ahead or behind, or those of all nodes are: to the stream
   that is as if its own clock was wrong. The checker allows for 2 s more in such a run.
+- Kafka's leaders move to the second broker, and back because it is killed. The first broker is the
+  only controller.
 - The disk of the last node (data, commit log, cdc_raw, hints) or Kafka's log folder has no free
   block. Both are in memory; their processes are killed and started when there is space again.
 
@@ -42,9 +44,16 @@ is two; each acknowledged write counts as a changed row. Rows that the product r
 a person are counted apart: what one delete took of a message with several UIDs, and, if a node's
 disks were replaced, rows whose deletes' events were lost with them.
 
-Not injected yet: an upgrade. There is one broker, so no leader moves. Packet delay, broken disks
-and several machines cannot be injected where these runs are made. A node's cdc_raw is never full
-alone: Cassandra links its files to those of the commit log, which needs one file system.
+Two kinds of run are apart. In a run with D = 5 s clocks are wrong by 3 s, and each such fault lasts
+until the stream has said that repairs pause, or the run ends as one that could not be made. In a
+run from 4.1 to 5.0 nothing is injected but the upgrade: each node is stopped in order and started
+in the new release on its data, and its agent with it (3.3.0 to 3.4.1). The agent's offsets are
+removed at each of its starts, in every deployment: the newer agent reads what the older release
+has left in cdc_raw from the beginning, so some events are sent twice and none is lost.
+
+Packet delay, broken disks and several machines cannot be injected where these runs are made. A
+node's cdc_raw is never full alone: Cassandra links its files to those of the commit log, which
+needs one file system.
 
 `mailboxRecents` has gc_grace_seconds of ten days in these runs. With James's 0 a node that was
 down brings rows back that its users deleted meanwhile, and nobody has written them
@@ -60,7 +69,7 @@ class RunRecord:
     `operations` counts acknowledged ones, `rows` the rows that they changed. `faults` has the
     number of faults of each kind, `violations` that of each name. `convergence_s` is the longest
     time (s) from the end of a fault until all tables agreed; None: they never did after one. `left`
-    counts the rows that wait for a person.
+    counts the rows that wait for a person. `delay_s` is the delay D of the stream.
     """
 
     seed: int
@@ -74,6 +83,7 @@ class RunRecord:
     convergence_s: float | None
     copies: int = 3
     left: int = 0
+    delay_s: int = 10
 
     @property
     def passed(self) -> bool:
@@ -125,15 +135,20 @@ def page(records: Iterable[RunRecord]) -> str:
         f"{sum(run.rows for run in runs):,} changed rows, "
         f"{sum(not run.passed for run in runs)} failed.",
         "",
-        "| run | Cassandra | result |",
-        "|---|---|---|",
-        *(f"| {run.at}, seed {run.seed} | {run.release} | {first_line(run)} |" for run in runs),
+        "| run | Cassandra | D | result |",
+        "|---|---|---|---|",
+        *map(_row, runs),
         "",
         f"| fault | {' | '.join(releases)} |",
         f"|---|{'---|' * len(releases)}",
         *(f"| {kind} | {_times(kind, runs, releases)} |" for kind in kinds),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _row(run: RunRecord) -> str:
+    """A run in the table of runs."""
+    return f"| {run.at}, seed {run.seed} | {run.release} | {run.delay_s} s | {first_line(run)} |"
 
 
 def _times(kind: str, runs: Iterable[RunRecord], releases: Iterable[str]) -> str:

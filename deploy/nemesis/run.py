@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
@@ -18,9 +17,7 @@ from cassandra.policies import ConstantReconnectionPolicy
 
 from deploy import wake_tables
 from deploy.embedded import Stack, Wanted
-from deploy.embedded.spec import CassandraRelease
 from deploy.mailserver.james import create_schema
-from deploy.mailserver.rights import RIGHTS_PROJECTIONS
 from deploy.mailserver.workload import Workload, run
 from deploy.nemesis.agreement import await_agreement
 from deploy.nemesis.disks import small_disks
@@ -28,8 +25,10 @@ from deploy.nemesis.history import UserHistory, UserOutcome, UserWrite, read_his
 from deploy.nemesis.hosts import make_hosts
 from deploy.nemesis.injector import Injector
 from deploy.nemesis.injectors import injectors
+from deploy.nemesis.leaders import second_broker
+from deploy.nemesis.plan import RunPlan
 from deploy.nemesis.record import RunRecord, violations_by_name
-from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault, fault_schedule
+from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault
 from deploy.nemesis.session import RecordedSession
 from deploy.nemesis.stream import StreamProcess
 from deploy.nemesis.verdict import Judgement
@@ -37,13 +36,6 @@ from deploy.nemesis.verdict import Judgement
 log = logging.getLogger(__name__)
 
 COPIES = 3
-USUAL_MINUTES = 24.0
-"""Long enough for every kind of fault."""
-REST_S = 20.0
-"""After a round of faults, and before the first."""
-WORKERS = 6
-UNLUCKY = 0.05
-"""The share of operations whose statement to the listing is lost, late or sent twice."""
 KEEP_DELETES = "ALTER TABLE {}.mailboxrecents WITH gc_grace_seconds = 864000"
 """James has 0 there: rows come back from a node that was down when they were deleted, by nobody."""
 USERS_TIMEOUT_S = 4.0
@@ -52,38 +44,6 @@ HEARTBEAT_S = 2.0
 """A node that is silent for so long is not asked by users any more."""
 OPERATIONS = ("imapuidtable", "eventstore", "mailbox")
 """Each operation of a mail server writes to one of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """What a run is made of; `rate` is in operations a second.
-
-    The same numbers give the same operations and the same faults.
-    """
-
-    seed: int
-    minutes: float
-    release: CassandraRelease
-    rate: float
-
-    def workload(self) -> Workload:
-        """Of the users, whose own statements meet faults too."""
-        operations = round(self.minutes * 60 * self.rate)
-        faults = round(operations * UNLUCKY)
-        return Workload(
-            operations=operations,
-            rate=self.rate,
-            workers=WORKERS,
-            seed=self.seed,
-            faults=faults,
-            index_faults=faults // 10,
-            counter_faults=faults // 10,
-            other_faults=dict.fromkeys(RIGHTS_PROJECTIONS, faults // 20),
-        )
-
-    def faults(self, choices: Sequence[FaultChoice]) -> list[PlannedFault]:
-        """Those that fit into its length."""
-        return fault_schedule(self.seed, self.minutes * 60, REST_S, choices)
 
 
 def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
@@ -99,19 +59,22 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
             create_schema(judge, stack.keyspace, COPIES)
             judge.execute(KEEP_DELETES.format(stack.keyspace))
         stack.capture_tables()
-        with StreamProcess(stack.config, folder) as stream:
+        with (
+            second_broker(stack, folder / "second-broker") as broker,
+            StreamProcess(stack.config, folder, plan.delay_s) as stream,
+        ):
             stream.await_watching()
-            possible = injectors(stack, stream)
+            possible = injectors(stack, stream, broker, plan)
             with users_at_work(stack, plan.workload(), folder / "history.jsonl"):
                 log.info("users are at work")
                 injected = inject(plan.faults(list(possible)), possible)
             log.info("the users are done, and all is healed")
             history = history_of(folder / "history.jsonl")
-            agreed = await_agreement(stack, stream, judge, history, injected)
+            agreed = await_agreement(stack, stream, judge, history, injected, plan.shift_s)
             stream.stop()
     record = RunRecord(
         seed=plan.seed,
-        release=plan.release,
+        release=plan.releases,
         at=at.isoformat(timespec="seconds"),
         operations=acknowledged(history, OPERATIONS),
         rows=acknowledged(history),
@@ -121,6 +84,7 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         convergence_s=agreed.after_s,
         copies=COPIES,
         left=len(agreed.judgement.left),
+        delay_s=plan.delay_s,
     )
     return record, agreed.judgement
 

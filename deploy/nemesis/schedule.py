@@ -22,6 +22,7 @@ class InjectedFault(StrEnum):
     PAUSE_AGENT = "agent paused"
     KILL_BROKER = "broker killed"
     PAUSE_BROKER = "broker paused"
+    MOVE_LEADERS = "Kafka's leaders moved, then their broker killed"
     KILL_STREAM = "stream killed"
     PAUSE_STREAM = "stream paused"
     KILL_WORKERS = "Spark's workers killed"
@@ -30,10 +31,11 @@ class InjectedFault(StrEnum):
     DROPPED = "packets dropped both ways"
     ONE_WAY = "packets dropped one way"
     LOSSY = "30 % of packets lost"
-    NODE_CLOCK = "clock of a node wrong by 2 s"
-    STREAM_CLOCK = "clock of the stream's host wrong by 2 s"
+    NODE_CLOCK = "clock of a node wrong"
+    STREAM_CLOCK = "clock of the stream's host wrong"
     NODE_DISK = "disk of a node full"
     BROKER_DISK = "disk of the broker full"
+    UPGRADE = "node upgraded with its agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,16 @@ def fault_schedule(
             return planned
         planned += faults
         number, at_s = number + 1, end_s + rest_s
+
+
+def one_after_another(
+    choices: Sequence[FaultChoice], rest_s: float, apart_s: float
+) -> list[PlannedFault]:
+    """A round for each, so far apart (s), after a rest. Each lasts as long as it takes."""
+    return [
+        PlannedFault(number, rest_s + (number - 1) * apart_s, each.kind, each.target, 0.0)
+        for number, each in enumerate(choices, start=1)
+    ]
 
 
 def _round(chance: random.Random, deck: "Deck", number: int, at_s: float) -> Iterator[PlannedFault]:

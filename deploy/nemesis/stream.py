@@ -29,7 +29,7 @@ from deploy.nemesis.hosts import in_group
 from deploy.nemesis.links import STREAM_GROUP
 from deploy.stream_process import answered, launched, metrics_port
 
-DELAY_S, WINDOW_S = 10, 2
+WINDOW_S = 2
 LOST_AFTER_S = 60
 LONGEST_UPDATE_S = 60
 """How long a user's operation may take where nodes do not answer: its counter comes last."""
@@ -41,11 +41,11 @@ WORKER = b"pyspark.daemon"
 """In the command line of Spark's Python workers."""
 
 
-def run_settings(stack: Path, checkpoint: Path) -> Sections:
+def run_settings(stack: Path, checkpoint: Path, delay_s: int) -> Sections:
     """The stack's settings with the short delay of a run, and limits that no fault reaches."""
     changes: Sections = {
         "stream": {
-            "delay": DELAY_S,
+            "delay": delay_s,
             "window": WINDOW_S,
             "checkpoint_dir": str(checkpoint),
             "jars": str(JARS / "spark"),
@@ -53,7 +53,7 @@ def run_settings(stack: Path, checkpoint: Path) -> Sections:
         },
         "repair": {
             "projections": [MESSAGES, *INDEX_PROJECTIONS],
-            "recheck_interval": 3 * DELAY_S,
+            "recheck_interval": 3 * delay_s,
             "re_add_shadowed": True,
             "suspects_per_minute": 10_000,
             "suspect_share": 1.0,
@@ -76,7 +76,7 @@ def run_settings(stack: Path, checkpoint: Path) -> Sections:
         "rights": {"truth": "eventstore"},
         "attachments": {"tables": ["attachmentv2"]},
         "sweep": {"ranges": 16},
-        "canary": {"usual_delay": 3 * DELAY_S, "lost_after": LOST_AFTER_S},
+        "canary": {"usual_delay": 3 * delay_s, "lost_after": LOST_AFTER_S},
         "metrics": {"port": 0, "canary_port": 0, "sweep_port": 0},
     }
     given = tomllib.loads(stack.read_text(encoding="utf-8"))
@@ -89,11 +89,12 @@ class StreamProcess:
     Its settings, log and checkpoint are in one folder, and stay when it is killed.
     """
 
-    def __init__(self, stack_settings: Path, folder: Path) -> None:
-        """Write its settings file into `folder`."""
+    def __init__(self, stack_settings: Path, folder: Path, delay_s: int) -> None:
+        """Write its settings file, with this delay D, into `folder`."""
+        self.delay_s = delay_s
         self.config = folder / "reconcile.toml"
         self.log = folder / "reconcile.log"
-        settings = run_settings(stack_settings, folder / "checkpoint")
+        settings = run_settings(stack_settings, folder / "checkpoint", delay_s)
         self.config.write_text(as_toml(settings), encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begins = 0
@@ -171,6 +172,15 @@ class StreamProcess:
         except (urllib.error.URLError, OSError):
             return []
         return [each for family in text_string_to_metric_families(text) for each in family.samples]
+
+    def await_pause(self) -> None:
+        """Return when repairs pause because of clocks. Raises StartError if they never do."""
+
+        def pauses() -> bool:
+            found = [each for each in self.samples() if each.name == "reconciler_repairs_paused"]
+            return any(each.value for each in found if each.labels["reason"] == "clocks")
+
+        until(pauses, HANG_S, "repairs pause because of clocks", 0.5)
 
     def left_to_a_person(self) -> frozenset[tuple[str, int]]:
         """The rows of messages, by mailbox and UID, of which a delete is not known for certain.

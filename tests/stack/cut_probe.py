@@ -11,7 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deploy.embedded.spec import Layout, Wanted, decide
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import Wanted, decide
 from deploy.nemesis import hosts, network, tools
 from deploy.nemesis.links import STREAM_GROUP, first_rules
 
@@ -55,7 +56,7 @@ while True:
     with subprocess.Popen([sys.executable, "-c", answering], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         server.stdout.readline()
-        for choice, injector in network.cuts(spec):
+        for choice, injector in network.cuts(spec, port):
             if "the stream" in choice.target and HOST in choice.target:
                 injector.inject()
                 patience_s = LONG_S if "lost" in choice.kind else SHORT_S

@@ -10,13 +10,15 @@ from functools import partial
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
+from kafka.admin import ConfigResource, KafkaAdminClient
 
 from deploy.embedded import Stack
+from deploy.embedded.second_broker import FIRST, SECOND, SecondBroker, in_sync, keep_at
 from streaming.topics.lanes import partition_of
 from tests.stack.conftest import LATEST, TALLIES, Scenes
 from tests.stack.counted import Counted
 from tests.stack.scenes import Place, Scene, cells
-from tests.stack.second_broker import FIRST, SecondBroker, in_sync, replicate
 from tests.stack.streams import until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="capture")]
@@ -42,10 +44,25 @@ def second(
     broker = SecondBroker(own_stack, tmp_path_factory.mktemp("second"))
     broker.launch()
     try:
-        replicate(own_stack, HELD)
+        keep_at(own_stack, [_partition(own_stack)], (FIRST, SECOND))
+        _demand_both(own_stack)
         yield broker
     finally:
         broker.kill()
+
+
+def _partition(stack: Stack) -> TopicPartition:
+    return TopicPartition(stack.topic_prefix, HELD)
+
+
+def _demand_both(stack: Stack) -> None:
+    """The partition takes writes on both brokers only; those with one copy need no more than it."""
+    admin = KafkaAdminClient(bootstrap_servers=stack.bootstrap_servers)
+    try:
+        held = ConfigResource("TOPIC", stack.topic_prefix, {"min.insync.replicas": "2"})
+        admin.alter_configs([held])
+    finally:
+        admin.close()
 
 
 def _frontier(scene: Scene) -> float:
@@ -70,7 +87,7 @@ def test_nothing_is_judged_past_a_partition_that_takes_no_writes(
     box.add(2, 2)
     until("counters are judged", lambda: wrong.counters() == (2, 1))
     second.kill()
-    until("it is known to be away", lambda: in_sync(own_stack, HELD) == {FIRST})
+    until("it is known to be away", lambda: in_sync(own_stack, _partition(own_stack)) == {FIRST})
     held, stood = _place_in(HELD, mailboxid=box.mailboxid, uid=3), time.time()
     live.write_truth(held, cells())  # and the mail server has yet to count it
     while time.time() - stood < PASSES:

@@ -12,7 +12,8 @@ from cassandra.policies import ConstantReconnectionPolicy
 from deploy.embedded import jars
 from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.interrupts import held_back
-from deploy.embedded.spec import CassandraRelease, Layout, Wanted, decide
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import CassandraRelease, Wanted, decide
 from tests.processes import spent_by
 from tests.sessions import session_at
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deploy.embedded.spec import Layout
+from deploy.embedded.layout import Layout
 from deploy.nemesis import tools
 from deploy.nemesis.agreement import skew_us
 from deploy.nemesis.clocks import by_clock, clock_of, shifts
@@ -25,7 +25,7 @@ def shown(stack: Any) -> list[str]:
 
 
 def test_a_nodes_clock_is_shifted_alone_and_the_streams_by_all_others(stack: Any) -> None:
-    found = dict(shifts(stack))
+    found = dict(shifts(stack, 2))
     stream = found[FaultChoice(InjectedFault.STREAM_CLOCK, "the stream, 2 s ahead", "cluster")]
     node = found[FaultChoice(InjectedFault.NODE_CLOCK, "127.0.0.2, 2 s ahead", "cluster")]
     stream.inject()
@@ -41,8 +41,8 @@ def test_a_nodes_clock_is_shifted_alone_and_the_streams_by_all_others(stack: Any
 
 def test_the_checker_allows_for_the_clocks_that_were_shifted() -> None:
     for each in (InjectedFault.NODE_CLOCK, InjectedFault.STREAM_CLOCK):
-        assert skew_us({each: 1}) == skew_us({}) + 2_000_000
-    assert skew_us({InjectedFault.KILL_NODE: 1, InjectedFault.NODE_CLOCK: 0}) == skew_us({})
+        assert skew_us({each: 1}, 3) == skew_us({}, 3) + 3_000_000
+    assert skew_us({InjectedFault.KILL_NODE: 1, InjectedFault.NODE_CLOCK: 0}, 2) == skew_us({}, 2)
 
 
 def test_what_reads_a_clock_keeps_its_timed_waits(

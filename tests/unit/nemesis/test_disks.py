@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deploy.embedded.errors import StartError
-from deploy.embedded.spec import Layout
+from deploy.embedded.layout import Layout
 from deploy.nemesis.disks import full_disks, small_disks
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 

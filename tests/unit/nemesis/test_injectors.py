@@ -12,11 +12,13 @@ import pytest
 
 from deploy import stream_process
 from deploy.embedded.errors import StartError
+from deploy.embedded.layout import Layout
 from deploy.embedded.process import processes_of_session
-from deploy.embedded.spec import Layout, Wanted, decide
+from deploy.embedded.spec import Wanted, decide
 from deploy.embedded.wait import until
 from deploy.nemesis import tools
 from deploy.nemesis.injectors import injectors
+from deploy.nemesis.plan import RunPlan
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
 from deploy.nemesis.stream import StreamProcess
 
@@ -42,8 +44,11 @@ class Told:
     def __init__(self, name: str, told: list[str]) -> None:
         self._name, self._told = name, told
 
+    def __str__(self) -> str:
+        return self._name
+
     def __getattr__(self, what: str) -> Any:
-        return lambda *words: self._told.append(" ".join([self._name, what, *words]))
+        return lambda *words: self._told.append(" ".join([self._name, what, *map(str, words)]))
 
 
 @pytest.fixture
@@ -65,7 +70,10 @@ def possible(told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     stack.__dict__["keyspace"] = "mail"
     stack.__dict__["layout"] = Layout(tmp_path)
     stack.__dict__["spec"] = decide(Layout(tmp_path), Wanted(tables=("t",), data_centres=(3,)))
-    return injectors(stack, Told("stream", told))  # type: ignore[arg-type]
+    second = Told("second", told)
+    second.__dict__["port"] = 9
+    plan = RunPlan(1, 1.0, "5.0", 1.0)
+    return injectors(stack, Told("stream", told), second, plan)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -95,6 +103,7 @@ def possible(told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (InjectedFault.PAUSE_STREAM, "stream", ["stream pause", "stream resume"]),
         (InjectedFault.KILL_WORKERS, "stream", ["stream kill_workers"]),
         (InjectedFault.PAUSE_WORKERS, "stream", ["stream pause_workers", "stream resume"]),
+        (InjectedFault.UPGRADE, "127.0.0.2", ["stack upgrade node 2"]),
     ],
 )
 def test_each_kind_of_fault(
@@ -113,11 +122,11 @@ def test_a_cut_adds_its_rules_and_healing_removes_them(
 ) -> None:
     told: list[tuple[str, ...]] = []
     monkeypatch.setattr(tools, "iptables", lambda *words: told.append(words))
-    injector = possible[FaultChoice(InjectedFault.DROPPED, "the stream and the broker", "stream")]
+    injector = possible[FaultChoice(InjectedFault.DROPPED, "the stream and the brokers", "stream")]
     injector.inject()
     injector.heal()
-    added, removed = told[:2], told[2:]
-    assert [each[:2] for each in added] == [("-A", "nemesis")] * 2
+    added, removed = told[:4], told[4:]
+    assert [each[:2] for each in added] == [("-A", "nemesis")] * 4
     assert removed == [("-D", *each[1:]) for each in added]
 
 
@@ -151,7 +160,7 @@ def stream(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(stream_process, "RECONCILE", (sys.executable, str(program)))
     given = tmp_path / "stack.toml"
     given.write_text('[kafka]\ntopic_prefix = "james"\n[stream]\ncheckpoint_dir = "old"\n')
-    with StreamProcess(given, tmp_path) as made:
+    with StreamProcess(given, tmp_path, 10) as made:
         until(lambda: bool(made.workers() and made.samples()), 60, "the stand-in runs")
         yield made
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.embedded.spec import Layout, Ports, Spec, Wanted, decide
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import Ports, Spec, Wanted, decide
 from deploy.nemesis.links import CutPlace, Link, first_rules, places
 from deploy.nemesis.schedule import InjectedFault
 
@@ -15,6 +16,10 @@ RECEIVED = (
     "-p tcp -m connmark --mark 7 -s 127.0.0.2 --sport 70",
     "-p tcp -m connmark --mark 8 -d 127.0.0.1 --dport 80",
 )
+
+
+SECOND = 9
+"""The port of the second broker."""
 
 
 @pytest.fixture
@@ -53,7 +58,7 @@ def test_a_lossy_connection_loses_some_packets_both_ways() -> None:
 
 
 def test_a_cut_node_is_cut_from_both_others_in_connections_of_both_sides(spec: Spec) -> None:
-    second = {each.process: each for each in places(spec)}["127.0.0.2"]
+    second = {each.process: each for each in places(spec, SECOND)}["127.0.0.2"]
     port = spec.ports.cassandra_storage
     assert second.opened == (Link(61012, "127.0.0.1", port), Link(61012, "127.0.0.3", port))
     assert second.accepted == (Link(61011, "127.0.0.2", port), Link(61013, "127.0.0.2", port))
@@ -61,17 +66,17 @@ def test_a_cut_node_is_cut_from_both_others_in_connections_of_both_sides(spec: S
 
 def test_agents_and_the_stream_are_cut_from_their_servers(spec: Spec) -> None:
     ports: Ports = spec.ports
-    opened = {(each.process, each.peers): each.opened for each in places(spec)}
-    broker, native = ("127.0.0.1", ports.broker), ports.cassandra
-    assert opened["agent of 127.0.0.3", "the broker"] == (Link(61023, *broker),)
-    assert opened["the stream", "the broker"] == (Link(61000, *broker),)
+    opened = {(each.process, each.peers): each.opened for each in places(spec, SECOND)}
+    brokers, native = [("127.0.0.1", port) for port in (ports.broker, SECOND)], ports.cassandra
+    for process, group in (("agent of 127.0.0.3", 61023), ("the stream", 61000)):
+        assert opened[process, "the brokers"] == tuple(Link(group, *each) for each in brokers)
     assert opened["the stream", "127.0.0.2"] == (Link(61000, "127.0.0.2", native),)
     assert len(opened["the stream", "all nodes"]) == 3
 
 
 def test_every_client_has_a_mark_before_anything_is_cut(spec: Spec) -> None:
     *marks, chain, jump = (" ".join(each) for each in first_rules(spec))
-    links = [link for place in places(spec) for link in (*place.opened, *place.accepted)]
+    links = [link for place in places(spec, SECOND) for link in (*place.opened, *place.accepted)]
     assert {each.rpartition(" ")[2] for each in marks} == {str(link.group) for link in links}
     assert marks[0] == (
         "-t mangle -A OUTPUT -p tcp -m conntrack --ctdir ORIGINAL -m owner --gid-owner 61000 "
@@ -81,5 +86,6 @@ def test_every_client_has_a_mark_before_anything_is_cut(spec: Spec) -> None:
 
 
 def test_no_two_places_have_one_target(spec: Spec) -> None:
-    targets = [(each.kind, each.target) for place in places(spec) for each, _ in place.cuts()]
+    choices = [each for place in places(spec, SECOND) for each, _ in place.cuts()]
+    targets = [(each.kind, each.target) for each in choices]
     assert len(targets) == len(set(targets))

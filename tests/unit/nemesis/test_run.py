@@ -15,16 +15,20 @@ from deploy.embedded import interrupts
 from deploy.embedded.errors import StartError
 from deploy.nemesis import __main__ as command_line
 from deploy.nemesis import agreement, hosts
-from deploy.nemesis.agreement import COUNTERS_BOUND_S, ROWS_BOUND_S, await_agreement, is_received
+from deploy.nemesis.agreement import await_agreement, bound_s, is_received
+from deploy.nemesis.clocks import CLOCK_FAULTS
 from deploy.nemesis.injector import Injector
+from deploy.nemesis.plan import RunKind, RunPlan
 from deploy.nemesis.record import RunRecord, first_line
-from deploy.nemesis.run import RunPlan, acknowledged, inject
+from deploy.nemesis.run import acknowledged, inject
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault
 from deploy.nemesis.verdict import Judgement, Violation, ViolationName
 from tests.unit.nemesis.scene import NemesisScene
 
 KILL, PAUSE = InjectedFault.KILL_NODE, InjectedFault.PAUSE_BROKER
 ROW = Violation(ViolationName.NOT_CONVERGED, "messageidtable", ("a", 1), "modseq", {})
+DELAY_S = 10
+ROWS_BOUND_S, COUNTERS_BOUND_S = 108, 444
 COUNTER = Violation(ViolationName.NOT_CONVERGED, "mailboxcounters", ("a",), "count", {})
 RUN = RunRecord(3, "5.0", "2026-11-28T01:02:03+00:00", 60, 300, {"node killed": 1}, {}, 0, 41.0)
 
@@ -65,6 +69,33 @@ def test_a_plan_fits_its_length() -> None:
     assert max(each.end_s for each in faults) < 300
     assert plan.workload().operations == 6000
     plan.workload().fault_plans()
+    assert InjectedFault.UPGRADE not in {each.kind for each in faults}
+    assert (plan.delay_s, plan.shift_s, plan.releases) == (10, 2, "5.0")
+
+
+def test_clocks_are_wrong_by_more_than_half_the_delay() -> None:
+    plan = RunPlan(seed=1, minutes=10, release="5.0", rate=20.0, kind=RunKind.CLOCKS)
+    faults = plan.faults([FaultChoice(kind, "it", kind) for kind in InjectedFault])
+    assert {each.kind for each in faults} == set(CLOCK_FAULTS)
+    assert plan.delay_s / 2 < plan.shift_s < plan.delay_s
+
+
+def test_an_upgrade_takes_one_node_after_the_other() -> None:
+    plan = RunPlan(seed=1, minutes=10, release="4.1", rate=20.0, kind=RunKind.UPGRADE)
+    hosts = ("127.0.0.1", "127.0.0.2")
+    upgrades = [FaultChoice(InjectedFault.UPGRADE, each, "cluster") for each in hosts]
+    faults = plan.faults([FaultChoice(KILL, "it", "it"), *upgrades])
+    assert [(each.round, each.at_s, each.target) for each in faults] == [
+        (1, 20.0, "127.0.0.1"),
+        (2, 80.0, "127.0.0.2"),
+    ]
+    assert plan.releases == "4.1 to 5.0"
+
+
+def test_counters_may_take_longer_than_rows() -> None:
+    assert bound_s(Judgement([ROW, COUNTER]), DELAY_S) == ROWS_BOUND_S
+    assert bound_s(Judgement([COUNTER]), DELAY_S) == COUNTERS_BOUND_S
+    assert bound_s(Judgement([]), 5) < COUNTERS_BOUND_S
 
 
 def sample(name: str, value: float, **labels: str) -> Sample:
@@ -79,13 +110,14 @@ GOOD = [
 
 
 def test_all_is_received_when_each_node_is_prompt_and_no_sweep_is_due() -> None:
-    assert is_received(GOOD, 3, 99.0)
-    assert not is_received(GOOD, 3, 100.0)
-    assert not is_received(GOOD[1:], 3, 99.0)
-    assert not is_received(GOOD[:3], 3, 99.0)
-    assert not is_received([], 3, 99.0)
-    assert not is_received([*GOOD, sample("capture_delay_seconds", 90.0, node="d")], 3, 99.0)
-    assert not is_received([*GOOD, sample("sweep_due", 1.0, family="rights")], 3, 99.0)
+    assert is_received(GOOD, 3, 99.0, DELAY_S)
+    assert not is_received(GOOD, 3, 100.0, DELAY_S)
+    assert not is_received(GOOD[1:], 3, 99.0, DELAY_S)
+    assert not is_received(GOOD[:3], 3, 99.0, DELAY_S)
+    assert not is_received([], 3, 99.0, DELAY_S)
+    late = sample("capture_delay_seconds", 90.0, node="d")
+    assert not is_received([*GOOD, late], 3, 99.0, DELAY_S)
+    assert not is_received([*GOOD, sample("sweep_due", 1.0, family="rights")], 3, 99.0, DELAY_S)
 
 
 @pytest.fixture
@@ -106,8 +138,8 @@ def agreed(monkeypatch: pytest.MonkeyPatch, wrong_until: float, *wrong: Violatio
     monkeypatch.setattr(agreement, "judged", judged)
     monkeypatch.setattr(agreement, "is_received", lambda *_: True)
     stack = SimpleNamespace(missing=list, agent_answers=lambda: True, nodes=[1, 2, 3], keyspace="")
-    stream = SimpleNamespace(samples=list)
-    return await_agreement(stack, stream, None, [], {})  # type: ignore[arg-type]
+    stream = SimpleNamespace(samples=list, delay_s=DELAY_S)
+    return await_agreement(stack, stream, None, [], {}, 2)  # type: ignore[arg-type]
 
 
 def test_rows_agree_within_their_bound_and_counters_within_theirs(
@@ -115,11 +147,11 @@ def test_rows_agree_within_their_bound_and_counters_within_theirs(
 ) -> None:
     found = agreed(monkeypatch, 40.0, ROW)
     assert (found.after_s, found.judgement.violations) == (40.0, [])
-    for wrong, bound_s in (((ROW,), ROWS_BOUND_S), ((COUNTER,), COUNTERS_BOUND_S)):
+    for wrong, longest_s in (((ROW,), ROWS_BOUND_S), ((COUNTER,), COUNTERS_BOUND_S)):
         clock[0] = 0.0
-        assert agreed(monkeypatch, bound_s - 10.0, *wrong).after_s is not None
+        assert agreed(monkeypatch, longest_s - 10.0, *wrong).after_s is not None
         clock[0] = 0.0
-        found = agreed(monkeypatch, bound_s + 20.0, *wrong)
+        found = agreed(monkeypatch, longest_s + 20.0, *wrong)
         assert (found.after_s, found.judgement.violations) == (None, list(wrong))
     clock[0] = 0.0
     assert agreed(monkeypatch, COUNTERS_BOUND_S, COUNTER, ROW).after_s is None

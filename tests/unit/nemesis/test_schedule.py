@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.nemesis.run import REST_S, USUAL_MINUTES
+from deploy.nemesis.plan import REST_S, USUAL_MINUTES
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, fault_schedule
 
 CHOICES = st.lists(

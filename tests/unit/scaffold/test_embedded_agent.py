@@ -12,7 +12,8 @@ from deploy.embedded import capture
 from deploy.embedded.agent import MOST_STARTS, Agent
 from deploy.embedded.agents import Agents
 from deploy.embedded.errors import StartError
-from deploy.embedded.spec import Layout, Wanted, decide
+from deploy.embedded.layout import Layout
+from deploy.embedded.spec import Wanted, decide
 
 PROGRAM = """
 import http.server, pathlib, sys

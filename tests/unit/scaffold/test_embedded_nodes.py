@@ -18,9 +18,10 @@ from deploy.embedded.agent import Agent
 from deploy.embedded.agents import Agents
 from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.errors import MismatchError, StartError
+from deploy.embedded.layout import Layout
 from deploy.embedded.node import StackNode
 from deploy.embedded.process import Daemon
-from deploy.embedded.spec import Layout, Spec, Wanted, decide, load, with_one_more
+from deploy.embedded.spec import Spec, Wanted, decide, load, with_one_more
 
 TABLES = ("imapuidtable", "messageidtable")
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]

@@ -17,8 +17,9 @@ import yaml
 from deploy.embedded import broker, cassandra_node, jars, ports, settings_file
 from deploy.embedded.cassandra_node import CassandraNode
 from deploy.embedded.errors import FetchError, MismatchError, MissingToolError, StartError
+from deploy.embedded.layout import Layout
 from deploy.embedded.process import Daemon, identity
-from deploy.embedded.spec import ADMIN, Layout, Wanted, decide, load
+from deploy.embedded.spec import ADMIN, Wanted, decide, load
 from deploy.embedded.wait import until
 
 TABLES = ("imapuidtable", "messageidtable")
