@@ -114,7 +114,7 @@ test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall
 test-long-fire: ## counters beside mail at full speed; a table that refuses
 test-long-commands: ## resume, retry, undo, pilot, sweep and replay beside a stream and without one; wrong arguments
 test-long-sweeps: ## sweeps over 200,000 messages, wide partitions, odd tables and a past; replays of live data
-test-long-copies: ## three nodes with a copy of each row on each: nodes killed, back, replaced
+test-long-copies: ## three nodes with a copy of each row on each, restarted, late, replaced; two data centres
 test-long-nemesis: ## a fault-injection run of ten minutes on three nodes; cuts of connections, clocks, full disks
 
 test-long-cluster: ## a Spark master with two workers, whose executors do not have the project

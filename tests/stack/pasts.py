@@ -264,6 +264,18 @@ def pass_over(scene: Scene, family: str = "message") -> None:
     bookmarks.record(replace(newest, settled=ends, heard={}))
 
 
+def lose(scene: Scene, place: Place) -> None:
+    """A projection row is lost, and the stream has passed over the event that tells of it.
+
+    As after a rule or a setting that was wrong. The stream is stopped when this returns.
+    """
+    scene.stream.stop()
+    heard = len(scene.events([place.mailboxid]))
+    scene.delete_projection(place)
+    until("Kafka has the event", lambda: len(scene.events([place.mailboxid])) > heard)
+    pass_over(scene)
+
+
 def settled(scene: Scene, family: str = "message") -> Bookmark:
     """Up to where the stream of a scene has settled everything of a family."""
     newest = newest_bookmark(scene, family)

@@ -14,7 +14,7 @@ import pytest
 
 from reconcilers.words.exit_codes import ExitCode
 from tests.stack.conftest import Scenes
-from tests.stack.pasts import newest_bookmark, pass_over, settled
+from tests.stack.pasts import lose, newest_bookmark, settled
 from tests.stack.scenes import Answer, Place, Scene, cells
 from tests.stack.streams import until
 
@@ -86,18 +86,6 @@ def test_the_stream_runs_on_and_keeps_its_place(replayed: Scene, mail: list[Plac
     place = Place()
     replayed.write_truth(place, cells())
     replayed.await_verified(place.row)
-
-
-def lose(scene: Scene, place: Place) -> None:
-    """A projection row is lost, and the stream has passed over the event that tells of it.
-
-    As after a rule or a setting that was wrong. The stream is stopped when this returns.
-    """
-    scene.stream.stop()
-    heard = len(scene.events([place.mailboxid]))
-    scene.delete_projection(place)
-    until("Kafka has the event", lambda: len(scene.events([place.mailboxid])) > heard)
-    pass_over(scene)
 
 
 @pytest.fixture(scope="module")

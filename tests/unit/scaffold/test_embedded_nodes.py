@@ -21,7 +21,7 @@ from deploy.embedded.errors import MismatchError, StartError
 from deploy.embedded.layout import Layout
 from deploy.embedded.node import StackNode
 from deploy.embedded.process import Daemon
-from deploy.embedded.spec import Spec, Wanted, decide, load, with_one_more
+from deploy.embedded.spec import Spec, Wanted, decide, load, with_one_more, with_upgraded
 
 TABLES = ("imapuidtable", "messageidtable")
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
@@ -94,6 +94,29 @@ def test_a_node_more_is_kept(layout: Layout) -> None:
     spec = with_one_more(layout, decide(layout, Wanted(tables=TABLES)))
     assert [node.host for node in spec.nodes] == HOSTS[:2]
     assert load(layout) == spec
+
+
+def test_an_upgraded_node_is_of_the_newest_release_and_the_others_are_as_they_were(
+    layout: Layout, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets: list[str] = []
+
+    def folder(name: str) -> Path:
+        sets.append(name)
+        return layout.root
+
+    monkeypatch.setattr(cassandra_node, "folder", folder)
+    (layout.root / "jamm-1.jar").touch()
+    spec = decide(layout, Wanted(tables=TABLES, data_centres=(3,), release="4.1"))
+    spec = with_upgraded(layout, spec, 2)
+    assert load(layout) == spec
+    assert [spec.release_of(node.number) for node in spec.nodes] == ["4.1", "5.0", "4.1"]
+    for number in (1, 2):
+        CassandraNode(layout, spec, number).launch()
+    assert not [each for each in started if "jamm" in str(each)]
+    assert [*dict.fromkeys(sets)] == ["cassandra-4.1", "cassandra-5.0"]
+    assert "cdc_on_repair_enabled" not in node_settings(layout, 1)
+    assert node_settings(layout, 2)["cdc_on_repair_enabled"] is False
 
 
 @pytest.mark.parametrize(
