@@ -84,24 +84,20 @@ def keep_at(stack: Stack, partitions: Iterable[TopicPartition], brokers: Sequenc
 
 
 def await_leader(stack: Stack, partitions: Iterable[TopicPartition], broker: int) -> None:
-    """Return when one broker leads partitions. Raises KafkaError, StartError."""
+    """Return when one broker leads partitions. Raises StartError."""
     wanted = set(partitions)
 
     def leads() -> bool:
-        with _admin(stack) as admin:
-            described = _described(admin)
-        return all(described[each]["leader_id"] == broker for each in wanted)
+        described = _described_if_answered(stack)
+        return all(each in described and described[each]["leader_id"] == broker for each in wanted)
 
     until(leads, HANG_S, f"broker {broker} leads")
 
 
 def in_sync(stack: Stack, partition: TopicPartition) -> set[int]:
     """The brokers that have all records of a partition; none where that is unknown."""
-    try:
-        with _admin(stack) as admin:
-            return set(_described(admin)[partition]["isr_nodes"])
-    except KafkaError:
-        return set()  # the broker that is away was asked
+    described = _described_if_answered(stack)
+    return set(described[partition]["isr_nodes"]) if partition in described else set()
 
 
 @contextmanager
@@ -124,6 +120,15 @@ def _described(admin: KafkaAdminClient) -> dict[TopicPartition, Any]:
         for topic in admin.describe_topics()
         for each in topic["partitions"]
     }
+
+
+def _described_if_answered(stack: Stack) -> dict[TopicPartition, Any]:
+    """The same; nothing if a broker was asked that is away."""
+    try:
+        with _admin(stack) as admin:
+            return _described(admin)
+    except KafkaError:
+        return {}
 
 
 def _are_at(admin: KafkaAdminClient, wanted: Mapping[TopicPartition, Sequence[int]]) -> bool:

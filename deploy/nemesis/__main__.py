@@ -20,6 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
+from kafka.errors import KafkaError
+
 from deploy.embedded import interrupts, jars
 from deploy.embedded.errors import EmbeddedError
 from deploy.embedded.jars import ROOT
@@ -58,7 +60,7 @@ def main(arguments: list[str]) -> int:
         code = FINE if record.passed else WRONG
         tell(record, judgement, folder)
         keep(record, given.records)
-    except (EmbeddedError, *SERVER_TROUBLE) as error:
+    except (EmbeddedError, KafkaError, *SERVER_TROUBLE) as error:
         print(f"nemesis: the run could not be made: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("nemesis: interrupted", file=sys.stderr)
