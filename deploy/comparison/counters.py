@@ -16,13 +16,16 @@ def counter_differences(tables: Snapshot) -> Iterator[Mismatch]:
         yield from _wrong(table, tables)
 
 
+def owners_of(table: CounterTable, tables: Snapshot) -> Mapping[UUID, UUID | str]:
+    """The mailbox or quota root that each mailbox that exists counts for."""
+    if table is MAILBOX_COUNTERS:
+        return {mailboxid: mailboxid for mailboxid in tables.roots}
+    return tables.roots
+
+
 def wanted_sums(table: CounterTable, tables: Snapshot) -> dict[UUID | str, Counter[str]]:
     """What the truth adds up to for each mailbox or quota root, by counter."""
-    owners: Mapping[UUID, UUID | str] = (
-        {mailboxid: mailboxid for mailboxid in tables.roots}
-        if table is MAILBOX_COUNTERS
-        else tables.roots
-    )
+    owners = owners_of(table, tables)
     sums: dict[UUID | str, Counter[str]] = {owner: Counter() for owner in owners.values()}
     for (mailboxid, _), claims in tables.truth.items():
         for cells in claims:

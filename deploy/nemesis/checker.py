@@ -20,6 +20,7 @@ from deploy.mailserver.rights import LIST_RIGHTS, USER_RIGHTS
 from deploy.nemesis.cells import ByUsers, UserCells, explained
 from deploy.nemesis.counts import counter_name, user_sum
 from deploy.nemesis.history import UserWrite
+from deploy.nemesis.margins import CounterMargin, margins
 from deploy.nemesis.statement import UserWriteKind
 from deploy.nemesis.tables import (
     ABSENT,
@@ -102,6 +103,7 @@ class Checker:
                 self._counts[write.statement.table, write.statement.key].append(write)
         self._uids = Counter(key[:2] for key in self._users.rows("imapuidtable"))
         self._judgement = Judgement()
+        self._left: set[RowKey] = set()
 
     def judged(self) -> Judgement:
         """Judge all tables."""
@@ -133,6 +135,8 @@ class Checker:
         """Name one difference between a projection and its truth."""
         if mismatch.kind in LEFT or self._is_ambiguous(mismatch):
             self._judgement.left.append(str(mismatch))
+            if mismatch.projection == MESSAGES:
+                self._left.add(mismatch.row)
             return
         if mismatch.kind is DifferenceKind.WRONG_COUNTER:
             return
@@ -192,11 +196,14 @@ class Checker:
                     self._report(ViolationName.LOST, (table, key, cell), ABSENT)
 
     def _counters(self, table: CounterTable) -> None:
+        allowed = margins(table, self._snapshot, self._left)
         for owner, wanted in wanted_sums(table, self._snapshot).items():
             row = self._snapshot.counted.get(table.projection, {}).get(owner, {})
             for counter in table.counters:
-                if (row.get(counter) or 0) != wanted[counter]:
-                    self._counter(table.table, owner, counter, (row.get(counter) or 0, wanted))
+                value = row.get(counter) or 0
+                margin = allowed.get((owner, counter), CounterMargin())
+                if not -margin.less <= value - wanted[counter] <= margin.more:
+                    self._counter(table.table, owner, counter, (value, wanted))
 
     def _counter(
         self, table: str, owner: UUID | str, counter: str, values: tuple[int, Counter[str]]

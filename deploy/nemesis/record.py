@@ -42,7 +42,8 @@ received, and no sweep is due. Counters have about six minutes more, because quo
 An operation is an acknowledged write to a message's place, a list of rights or a mailbox, so a move
 is two; each acknowledged write counts as a changed row. Rows that the product reports and leaves to
 a person are counted apart: what one delete took of a message with several UIDs, and, if a node's
-disks were replaced, rows whose deletes' events were lost with them.
+disks were replaced, rows whose deletes' events were lost with them. Counters may count such a row
+or not.
 
 Two kinds of run are apart. In a run with D = 5 s clocks are wrong by 3 s, and each such fault lasts
 until the stream has said that repairs pause, or the run ends as one that could not be made. In a

@@ -359,3 +359,34 @@ def test_a_reported_row_is_judged_if_the_truth_has_it(scene: NemesisScene) -> No
     scene.put("messageidtable", (message.mailboxid, message.uid), "flagseen", value=True)
     reported = {(str(message.mailboxid), message.uid)}
     assert names(check(scene.writes(), scene.final(), SKEW_US, reported)) == [OVERRIDDEN]
+
+
+@pytest.mark.parametrize(
+    ("count", "unseen", "wrong"), [(0, 0, 0), (1, 1, 0), (2, 1, 1), (-1, 2, 2)]
+)
+def test_counters_may_count_a_row_that_is_left_or_not(
+    scene: NemesisScene, count: int, unseen: int, wrong: int
+) -> None:
+    message = scene.message(Flags(frozenset(), frozenset()))
+    slot = (message.mailboxid, message.uid)
+    kept = dict(scene.table("messageidtable").cells[slot])
+    scene.server.expunge(message)
+    scene.table("messageidtable").deletes.clear()
+    scene.table("messageidtable").cells[slot] = kept
+    counters = scene.table("mailboxcounters").counters[message.mailboxid,]
+    counters["count"], counters["unseen"] = count, unseen
+    reported = {(str(message.mailboxid), message.uid)}
+    judgement = check(scene.writes(), scene.final(), SKEW_US, reported)
+    assert [each.table for each in judgement.violations] == ["mailboxcounters"] * wrong
+
+
+def test_counters_may_leave_out_a_message_that_lacks_cells(scene: NemesisScene) -> None:
+    message = scene.message()
+    for table in ("imapuidtable", "messageidtable"):
+        for cells in scene.table(table).cells.values():
+            cells.pop("fullcontentoctets")
+    counters = scene.table("mailboxcounters").counters[message.mailboxid,]
+    for count in (1, 0, -1):
+        counters["count"] = count
+        wrong = [each.cell for each in scene.judged().violations if each.cell == "count"]
+        assert wrong == (["count"] if count < 0 else [])
