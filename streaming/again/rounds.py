@@ -30,6 +30,8 @@ FEWEST_PIECES, AT_FIRST, MOST_PIECES = 2, 4, 8
 """Pieces of each table in a round."""
 FEWEST_ROWS, MOST_ROWS = 5_000, 100_000
 """Rows of a piece, beyond which it ends with the range that it is in; see also `fewest_at`."""
+FEWEST_RANGES, MOST_RANGES = 512, 65_536
+"""Token ranges of each table, unless a setting gives the number."""
 LONGEST_WAIT = 60.0
 GIVES_UP_AFTER = 10
 """Failed rounds in a row before a sweep gives up; the longest wait is `LONGEST_WAIT` (s)."""
@@ -208,6 +210,15 @@ class SweepRounds:
 def fewest_at(rows_per_second: int) -> int:
     """The fewest rows of a piece: a first round of them takes `ROUND` (s) at this rate."""
     return max(1, min(FEWEST_ROWS, int(rows_per_second * ROUND / AT_FIRST)))
+
+
+def ranges_for(rows: int, rows_per_second: int) -> int:
+    """The token ranges of a table with so many rows: each is at most some `ROUND` (s) of work.
+
+    That is also for one worker, which reads a whole range: no more than `MOST_ROWS`.
+    """
+    of_range = max(1, min(MOST_ROWS, int(rows_per_second * ROUND)))
+    return min(MOST_RANGES, max(FEWEST_RANGES, -(-rows // of_range)))
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[range]:

@@ -83,7 +83,7 @@ class SweepSchedule:
         """The newest unfinished sweep like this that can make memory whole; None to begin one."""
         counts_from = watching.sweeps_count_from(self.delay)
         for each in sorted(sweeps, key=lambda sweep: sweep.began_at, reverse=True):
-            same = each.systems == like.systems and each.ranges == like.ranges
+            same = each.systems == like.systems
             if each.ended_at is None and each.began_at >= counts_from and same:
                 return each
         return None

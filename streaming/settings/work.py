@@ -232,8 +232,11 @@ class TallySettings(Section):
 class SweepSettings(Section):
     """Full comparisons: `reconcile sweep`."""
 
-    ranges: PositiveInt = Field(
-        512, description="token ranges of each table; a sweep resumes after whole ranges"
+    ranges: int | None = Field(
+        None,
+        gt=0,
+        description="token ranges of each table; a sweep resumes after whole ranges; else 512, or"
+        " more if Cassandra estimates that one would be more than ten seconds of work",
     )
     rows_per_second: PositiveInt = Field(
         5_000, description="most rows that are read a second, in total"

@@ -16,7 +16,6 @@ from streaming.again.sweep import Sweeper
 from streaming.again.sweep_result import SweepResult
 from streaming.commands.arguments.people import who_of
 from streaming.commands.wiring.sweeper import told_of
-from streaming.settings import Settings
 
 TO_GO_ON = "`reconcile sweep --resume` continues what it has begun"
 
@@ -71,12 +70,13 @@ def wait_until_it_counts(mark: Marking, wait: Callable[[float], None]) -> None:
 class AskedSweeps:
     """Runs sweeps one after another, and prints the result of each.
 
+    ``ranges`` returns how many token ranges each table has in a new sweep of a family.
     ``failed`` are the errors of those that have ended early; none holds up the others.
     """
 
-    settings: Settings
     arguments: argparse.Namespace
     wait: Callable[[float], None]
+    ranges: Callable[[Family], int]
     begun: int = 0
     ended: list[SweepResult] = field(default_factory=list)
     failed: list[Refused | Retryable] = field(default_factory=list)
@@ -96,7 +96,7 @@ class AskedSweeps:
 
     def _begin(self, made: Sweeper) -> SweepRecord:
         wait_until_it_counts(made.mark, self.wait)
-        who, ranges = who_of(self.arguments), self.settings.sweep.ranges
+        who, ranges = who_of(self.arguments), self.ranges(made.family)
         systems = made.family.names
         record = SweepRecord(now_micros(), who, self.arguments.reason, systems, ranges)
         made.sweeps.begin(record)

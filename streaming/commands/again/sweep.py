@@ -28,7 +28,7 @@ from streaming.commands.running.own_stream import OwnStream, add_settle
 from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import add_mode, hand_over, names_of, wait_unless
-from streaming.commands.wiring.sweeper import all_sweeps, lease_of, sweeper
+from streaming.commands.wiring.sweeper import all_sweeps, lease_of, ranges_of, sweeper
 from streaming.monitoring.metrics import served
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Settings
@@ -72,7 +72,7 @@ def _run(settings: Settings, arguments: argparse.Namespace, stop: Stop) -> int:
     names = names_of(arguments.mode, settings, wanted[0], own.store)
     jobs = [workers.job_of(settings, each, names.suspects_topic) for each in families]
     wait = partial(wait_unless, stop)
-    asked, todo = AskedSweeps(settings, arguments, wait), to_begin(families)
+    asked, todo = AskedSweeps(arguments, wait, partial(ranges_of, settings)), to_begin(families)
     try:
         skew, busy = clocks_apart(settings.stream), beside_another(arguments, wait)
         alone = Alone(own.store, lease_of(settings), skew, busy)

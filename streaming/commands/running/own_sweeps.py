@@ -21,7 +21,7 @@ from streaming.again.workers import beside_a_stream
 from streaming.commands.running.leases import Alone, clocks_apart
 from streaming.commands.wiring.hand_over import hand_over, wait_unless
 from streaming.commands.wiring.opened_stream import OpenedStream
-from streaming.commands.wiring.sweeper import lease_of, sweeper, told_of
+from streaming.commands.wiring.sweeper import lease_of, ranges_of, sweeper, told_of
 from streaming.monitoring.sweeps import SweepReport
 from streaming.settings import Settings
 from streaming.topics import Watcher
@@ -115,7 +115,7 @@ class OwnSweeps:
         why = self.schedule.due(watching, known, now)
         if why is None or watching is None:
             return
-        begun = SweepRecord(now, WHO, why, family.names, opened.settings.sweep.ranges)
+        begun = SweepRecord(now, WHO, why, family.names, ranges_of(opened.settings, family))
         with Alone(opened.store, lease_of(opened.settings), clocks_apart(opened.settings.stream)):
             left = self.schedule.left(watching, of_systems(sweeps.all(), family.names), begun)
             if left is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,11 +12,12 @@ from checkpoints.cassandra import CassandraLostRows, CassandraSweeps, Store
 from checkpoints.clock import now_micros, to_micros
 from checkpoints.sweeps import SweepRecord
 from reconcilers.declared.family import Family
+from reconcilers.words.errors import Refused, Retryable
 from streaming.again.fingerprints import CarriedFingerprints, KeptFingerprints, as_sorted
 from streaming.again.hand_over import HandOver
 from streaming.again.mark import Marking, NoMark, SweepMark
 from streaming.again.on_executors import OnExecutors
-from streaming.again.rounds import SweepProgress, SweepRounds, fewest_at
+from streaming.again.rounds import SweepProgress, SweepRounds, fewest_at, ranges_for
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
 from streaming.again.sweep import Sweeper
@@ -27,6 +29,26 @@ from streaming.pipeline.session import spark_session
 from streaming.pipeline.temporary import temporary_folder
 from streaming.pipeline.worker import Job
 from streaming.settings import Settings
+from streaming.tables import Cluster, connect
+
+log = logging.getLogger("reconciler")
+
+FILES = 512
+"""Files for the fingerprints of a table."""
+
+
+def ranges_of(settings: Settings, family: Family) -> int:
+    """The token ranges of each table of a new sweep: the setting, or by Cassandra's estimate."""
+    sweep, cassandra = settings.sweep, settings.cassandra
+    if sweep.ranges is not None:
+        return sweep.ranges
+    try:
+        cluster = Cluster(connect(cassandra))
+        rows = cluster.estimated_partitions(cassandra.keyspace, family.truth.table)
+    except (Refused, Retryable) as failed:
+        log.warning("a sweep has %s ranges a table: no estimate of its size: %s", FILES, failed)
+        rows = 0
+    return ranges_for(rows, sweep.rows_per_second)
 
 
 def lease_of(settings: Settings) -> str:
@@ -82,14 +104,14 @@ def _scans(job: Job) -> Iterator[PieceScans]:
 
     On one host in a temporary folder, which is removed; on a cluster on the executors' disks.
     """
-    stream, ranges = job.settings.stream, job.settings.sweep.ranges
+    stream = job.settings.stream
     if not stream.is_local:
-        none = CarriedFingerprints(ranges, as_sorted(b""))
+        none = CarriedFingerprints(1, as_sorted(b""))
         yield OnExecutors(Scanning(job, workers.scans, workers.past, none, none))
         return
     folder = temporary_folder(stream)
     with TemporaryDirectory(prefix="sweep-", dir=folder, ignore_cleanup_errors=True) as made:
-        kept = [_kept(Path(made), each, ranges) for each in ("expected", "compared")]
+        kept = [_kept(Path(made), each) for each in ("expected", "compared")]
         yield on_one_host(Scanning(job, workers.scans, workers.past, *kept))
 
 
@@ -106,6 +128,6 @@ def _sieve(job: Job, store: Store, sink: HandOver) -> Sieve:
     return Sieve(job.family, sink, Systematic(told), past)
 
 
-def _kept(folder: Path, name: str, ranges: int) -> KeptFingerprints:
+def _kept(folder: Path, name: str) -> KeptFingerprints:
     (folder / name).mkdir()
-    return KeptFingerprints(folder / name, ranges)
+    return KeptFingerprints(folder / name, FILES)

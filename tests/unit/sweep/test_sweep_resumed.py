@@ -13,7 +13,6 @@ from reconcilers.words.errors import Misconfigured, Refused
 from streaming.again.mark import Marking, NoMark, SweepMark
 from streaming.again.sweep_result import SweepResult
 from streaming.commands.again.asked_sweeps import TO_GO_ON, AskedSweeps, to_begin, to_resume
-from streaming.settings import Settings
 from tests.builders.rights import FROM_EVENTS
 from tests.builders.rows import DELAY, FAMILY, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryLineage
@@ -41,7 +40,7 @@ class Made:
 
 
 def run(made: Made, left: SweepRecord | None) -> AskedSweeps:
-    asked = AskedSweeps(Settings(), ASKED, lambda _: None)
+    asked = AskedSweeps(ASKED, lambda _: None, lambda _: 2_000)
     asked.run(made, left)  # type: ignore[arg-type]
     return asked
 
@@ -74,7 +73,8 @@ def test_a_new_one_is_recorded_with_the_systems_of_its_family() -> None:
     made = Made(NoMark())
     run(made, None)
     assert made.run_of == list(made.sweeps.all())
-    assert [(each.systems, each.who) for each in made.run_of] == [(FAMILY.names, "alice")]
+    told = [(each.systems, each.who, each.ranges) for each in made.run_of]
+    assert told == [(FAMILY.names, "alice", 2_000)]
 
 
 def test_one_that_is_refused_holds_up_no_other_and_is_the_end_of_the_command() -> None:

@@ -23,6 +23,7 @@ from streaming.again.rounds import (
     RoundSize,
     SweepRounds,
     fewest_at,
+    ranges_for,
 )
 from tests.unit.sweep.test_sweeper import NOW, SWEEP, TABLES, Scene
 
@@ -207,3 +208,20 @@ def test_the_size_of_a_round_follows_its_time() -> None:
     for _ in range(10):
         size.fit(100 * module.ROUND)
     assert (size.pieces, size.rows) == (module.FEWEST_PIECES, FEWEST_ROWS)
+
+
+@pytest.mark.parametrize(
+    ("rows", "rate", "ranges"),
+    [
+        (0, 5_000, 512),
+        (25_600_000, 5_000, 512),
+        (100_000_000, 5_000, 2_000),
+        (3_000_000_000, 5_000, 60_000),
+        (3_000_000_000, 1_000_000, 30_000),
+        (3_000_000_000, 100, 65_536),
+    ],
+)
+def test_a_range_is_some_ten_seconds_of_work_if_there_are_not_too_many(
+    rows: int, rate: int, ranges: int
+) -> None:
+    assert ranges_for(rows, rate) == ranges
