@@ -1,6 +1,7 @@
 """The pieces of a sweep: some adjacent ranges of a table, of which a worker reads what it can.
 
-The size of a table need not be known: a piece ends after so many rows, at the end of a range.
+The size of a table need not be known: a piece ends after so many rows, at the end of a range. It
+ends after `MOST_SUSPECTS`, too: all of them are sent to the driver.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from reconcilers.words.errors import Refused, Retryable
 from reconcilers.words.model import Kind, Micros, Suspect
 from reconcilers.words.tokens import TokenRange, range_of, tokens_of
 from streaming.again.past import LeftRows, SiftedRows
+
+MOST_SUSPECTS = 10_000
+"""Suspects of a piece, beyond which it ends with the range that it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +99,12 @@ class PieceEnd:
     partition: Callable[[RawRow], RawCell]
 
     def pages(self, pages: Iterable[Sequence[RawRow]]) -> Iterator[Sequence[RawRow]]:
-        """Pages in token order, until the piece has its rows; the last one ends with a range."""
+        """Pages in token order, until the piece has enough; the last one ends with a range."""
         piece, read = self.found.piece, self.found.rows
         for page in pages:
             read += len(page)
-            if page and read >= piece.most:
+            many = len(self.found.suspects) >= MOST_SUSPECTS
+            if page and (many or read >= piece.most):
                 last = self.range_of(page[-1])
                 if self.range_of(page[0]) < last < piece.numbers[-1]:
                     self.found.end_before(last)

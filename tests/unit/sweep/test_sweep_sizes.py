@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from reconcilers.declared.raw import BIGINT, RawCell, RawRow
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.tokens import FIRST, LAST, range_of
+from streaming.again import pieces
 from streaming.again import rounds as module
 from streaming.again.pieces import Piece, PieceEnd, SweptPiece
 from streaming.again.rounds import (
@@ -191,6 +193,26 @@ def test_a_table_without_an_answer_is_read_again_when_the_others_are_read() -> N
     last = len(tables) - tables[::-1].index("listing")
     assert tables[:last].count("index") == AT_FIRST
     assert len(ring.rows) == 60_000
+
+
+def test_a_piece_ends_after_so_many_suspects_and_its_other_ranges_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All suspects of a round are sent to the driver at once."""
+    monkeypatch.setattr(pieces, "MOST_SUSPECTS", 7_000)
+    tokens = sorted(spread(30_000))
+    rows = [(BIGINT.pack(each),) for each in tokens]
+    found = SweptPiece(Piece("listing", range(RANGES), RANGES, 10**6))
+    differs: Any = object()
+    for page in PieceEnd(found, token, itemgetter(0)).pages(
+        [rows[at : at + PAGE] for at in range(0, len(rows), PAGE)]
+    ):
+        found.rows += len(page)
+        found.suspects += [differs] * len(page)
+    assert 2 * PAGE <= found.rows <= 3 * PAGE
+    assert found.rows == len(found.suspects)
+    assert range_of(tokens[found.rows - 1], RANGES) < found.piece.numbers.stop
+    assert range_of(tokens[found.rows], RANGES) == found.piece.numbers.stop, "the next is left"
 
 
 def test_at_a_low_rate_the_first_pieces_are_small() -> None:
