@@ -16,7 +16,7 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 from reconcilers.words.errors import ReconcilerError, WrongSettings
 from reconcilers.words.exit_codes import MEANINGS, ExitCode
@@ -118,9 +118,17 @@ def _ended_by(failed: BaseException, code: ExitCode) -> int:
     return code
 
 
+class Parser(argparse.ArgumentParser):
+    """Answers a wrong argument with one line, as all that fails here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Write the line and exit with the code of a wrong argument."""
+        self.exit(ExitCode.USAGE, f"{self.prog}: {plain(message)} (see {self.prog} --help)\n")
+
+
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments of one command; ``run`` runs it. Raises `SystemExit`, for ``--help`` too."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="reconcile",
         allow_abbrev=False,
         description="Keeps Apache James's Cassandra projections true.",

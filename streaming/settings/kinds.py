@@ -10,8 +10,6 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic.fields import FieldInfo
 
-from streaming.settings.section import SECONDS
-
 NAMES: dict[Any, str] = {
     bool: "true or false",
     int: "whole number",
@@ -31,7 +29,8 @@ def kind(told: FieldInfo) -> str:
         if isinstance(limit, bound)
     ]
     bounds += [f"at least {each.min_length}" for each in told.metadata if isinstance(each, MinLen)]
-    name = SECONDS if SECONDS in told.metadata else _named(told.annotation)
+    marks = [each for each in told.metadata if isinstance(each, str)]
+    name = marks[0] if marks else _named(told.annotation)
     return ", ".join((name, *bounds))
 
 

@@ -12,6 +12,9 @@ SECONDS = "seconds"
 """Marks a duration's unit, for docs/settings.md."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), SECONDS]
 MaybeSeconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False), SECONDS]
+KEYSPACE_NAME = "name of a keyspace"
+"""Marks such a text, for docs/settings.md."""
+KeyspaceName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_]{1,48}$"), KEYSPACE_NAME]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PositiveInt
 
-from streaming.settings.section import PREFIX, Seconds, Section
+from streaming.settings.section import PREFIX, KeyspaceName, Seconds, Section
 
 KEYSPACE = "{keyspace}"
 PASSWORD = f"{PREFIX}CASSANDRA__PASSWORD"
@@ -19,8 +19,10 @@ class CassandraSettings(Section):
 
     hosts: tuple[str, ...] = Field(("127.0.0.1",), min_length=1, description="contact points")
     port: int = Field(9042, gt=0, lt=65536, description="native protocol port")
-    keyspace: str = Field("apache_james", description="James's keyspace")
-    own_keyspace: str = Field("reconciler", description="journal, lineage, bookmarks, lease")
+    keyspace: KeyspaceName = Field("apache_james", description="James's keyspace")
+    own_keyspace: KeyspaceName = Field(
+        "reconciler", description="journal, lineage, bookmarks, lease"
+    )
     own_replication: int | None = Field(
         None,
         gt=0,
@@ -112,7 +114,7 @@ class AgentSettings(Section):
 class CanarySettings(Section):
     """Rows that we write to see them return as events: earlier events have then arrived, too."""
 
-    keyspace: str = Field(
+    keyspace: KeyspaceName = Field(
         "reconciler_canary", description="keyspace of the canaries, marked with CDC"
     )
     interval: Seconds = Field(

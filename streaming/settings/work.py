@@ -136,7 +136,9 @@ class RepairSettings(Section):
     allow_unsafe_settings: bool = Field(
         False, description="repair even if a setting removes a guard; for tests"
     )
-    log_days: PositiveInt = Field(90, description="days for which the log, and so undo, is kept")
+    log_days: PositiveInt = Field(
+        90, le=7300, description="days for which the log, and so undo, is kept"
+    )
 
     @field_validator("projections")
     @classmethod

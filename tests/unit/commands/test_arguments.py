@@ -50,7 +50,9 @@ def test_arguments_are_checked_before_a_server_is_asked(
     except SystemExit as ended:
         code = int(str(ended.code))
     assert code == ExitCode.USAGE
-    assert told in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("reconcile")
+    assert told in line
 
 
 @pytest.mark.parametrize("words", [["status"], ["findings", "--limit", "1"]], ids=" ".join)

@@ -61,6 +61,8 @@ def test_the_environment_comes_before_the_file(tmp_path: Path) -> None:
         ("[tally]\nmax_update_lag = 0\n", r"\[tally\] max_update_lag is 0, and must be"),
         ("[cassandra\n", "is not TOML"),
         ("[casandra]\nport = 1\n", r"\[casandra\] is no section: did you mean cassandra\?"),
+        ('[cassandra]\nkeyspace = "a; DROP"\n', 'keyspace is "a; DROP", and must be: name of a k'),
+        ("[repair]\nlog_days = 99999999\n", "log_days is 99999999, and must be: .* ≤ 7300"),
         ("cassandra = 5\n", r"\[cassandra\] must be a table of settings"),
         ("spark = 5\n", r"\[spark\] must be a table of settings"),
         ('[cassandra]\nhosts = "a"\n', 'hosts is "a", and must be: list of text, at least 1'),
