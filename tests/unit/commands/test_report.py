@@ -254,6 +254,14 @@ def test_the_page_needs_nothing_from_elsewhere(days: Days) -> None:
     assert not re.findall(r"https?:|@import|url\(", page)
 
 
+def test_the_plot_of_repairs_names_each_time_itself(days: Days) -> None:
+    for ago in (10, 110):
+        days.find(DAY, State.INTENDED, oldest=NOW - DAY - ago * SECOND)
+    page = as_html(days.report())
+    assert "<title>messages p50: seconds 10</title>" in page
+    assert "<title>messages p99: seconds 110</title>" in page
+
+
 def test_a_plot_is_well_formed_and_its_names_are_escaped() -> None:
     drawn = bars({EVIL: {"a": 3, "b": 1}, "2026-11-28": {"a": 2}}, ("a", "b"))
     root = ElementTree.fromstring(drawn)
