@@ -227,12 +227,17 @@ def _look_share(
 
 
 def _publish_beyond(job: Job, found: BatchLook, most: int) -> None:
-    """Keep ``most`` suspects; publish the others again, and count them."""
+    """Keep ``most`` suspects; publish the others again, and count them.
+
+    They have no finding, so no counter must believe their rows: each is a change in flight until it
+    is back.
+    """
     found.suspects, left = split(each_once(found.suspects), most)
     if left:
         job.publish(wake for each in left for wake in wakes_of(job.family, each, each.kind))
         found.beyond = beyond(job.family, job.connections().journal.holds, left)
         found.examined -= len({each.slot for each in left if each.looked_again})
+        found.changes.update(mailboxes_of(job.family, Counter(each.slot.group for each in left)))
 
 
 def _glanced(

@@ -244,6 +244,17 @@ def test_beyond_the_most_keys_are_published_again_and_counted(
     assert told_of == {(True, listing, Kind.EXTRA_ROW)}
 
 
+def test_what_is_beyond_the_most_is_a_change_in_flight_for_counters(
+    share: Share, published: list[Wake]
+) -> None:
+    """Its row has no finding: a counter that believed the listing would be made wrong."""
+    for again in ({}, {"looked_again": True, "projection": FAMILY.listing.name}):
+        told = [{"uid": uid, **again} for uid in range(1, 11)]
+        whole, some = share.look(*told), share.look(*told, most=4)
+        assert some.changes[MAILBOX] == whole.changes[MAILBOX] + 6
+    assert published
+
+
 def test_what_comes_back_beyond_the_most_is_not_counted_again(
     share: Share, published: list[Wake]
 ) -> None:
