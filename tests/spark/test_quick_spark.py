@@ -13,4 +13,4 @@ from deploy.quick_spark import CLASSES
 def test_spark_starts_with_the_classes_that_are_kept(spark: SparkSession) -> None:
     assert spark._jvm is not None
     pid = spark._jvm.java.lang.ProcessHandle.current().pid()
-    assert str(CLASSES) in Path(f"/proc/{pid}/maps").read_text()
+    assert str(CLASSES.resolve()) in Path(f"/proc/{pid}/maps").read_text()

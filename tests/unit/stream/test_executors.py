@@ -20,7 +20,7 @@ from streaming.pipeline.executors import (
     Stage,
     asked_for,
 )
-from streaming.pipeline.spark_state import STANDALONE, StandaloneLog
+from streaming.pipeline.spark_state import StandaloneLog
 
 ONE, TWO = Executor("0", "h1"), Executor("1", "h2")
 
@@ -190,8 +190,8 @@ def test_lines_of_executors_are_kept_and_not_logged(
 ) -> None:
     own = logging.getLogger("a JVM's")  # that of a command may be filtered from its end on
     monkeypatch.setattr(jvm, "log", own)
-    before = len(STANDALONE.ended())
-    ends = f"{CLIENT}Executor updated: app-1/{77 + before} is now EXITED (no disk)\n"
+    monkeypatch.setattr(jvm, "STANDALONE", known := StandaloneLog())
+    ends = f"{CLIENT}Executor updated: app-1/77 is now EXITED (no disk)\n"
     jvm.relay([ends.encode(), b"TaskSetManager: Lost task\n"])
     assert caplog.messages == ["TaskSetManager: Lost task"]
-    assert len(STANDALONE.ended()) == before + 1
+    assert [each.number for each in known.ended()] == ["77"]
