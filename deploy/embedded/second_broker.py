@@ -72,7 +72,7 @@ def keep_at(stack: Stack, partitions: Iterable[TopicPartition], brokers: Sequenc
     """
     wanted = {each: list(brokers) for each in partitions}
     with _admin(stack) as admin:
-        until(lambda: len(_brokers(admin)) == SECOND, HANG_S, "both brokers are there")
+        until(lambda: _are_there(admin), HANG_S, "both brokers are there")
         for refused in filter(None, admin.alter_partition_reassignments(wanted).values()):
             raise refused
         until(lambda: _are_at(admin, wanted), HANG_S, "both brokers have all records")
@@ -109,8 +109,8 @@ def _admin(stack: Stack) -> Iterator[KafkaAdminClient]:
         admin.close()
 
 
-def _brokers(admin: KafkaAdminClient) -> list[Any]:
-    return list(admin.describe_cluster()["brokers"])
+def _are_there(admin: KafkaAdminClient) -> bool:
+    return len(admin.describe_cluster()["brokers"]) == len((FIRST, SECOND))
 
 
 def _described(admin: KafkaAdminClient) -> dict[TopicPartition, Any]:

@@ -47,8 +47,7 @@ class SparkWorker:
 
     def stop(self) -> None:
         """End it with its executors."""
-        for process in self.executors():
-            os.kill(process, signal.SIGKILL)
+        self.kill_executors()
         self._daemon.terminate(STOP_GRACE_S)
 
     def pause(self) -> None:

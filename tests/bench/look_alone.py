@@ -11,27 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any
 
 import pyarrow as pa
 
-from checkpoints.cassandra import CassandraLineage, Store
-from reconcilers.declared.family import Family, Projection, bind
+from reconcilers.declared.family import bind
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
-from streaming.commands.wiring import workers
-from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline import worker
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.worker import BatchLook, Connections, Job, read_looks
 from streaming.settings import Settings
-from streaming.steps.examine import Examiner
-from streaming.tables import Nodes, Tables, schema_of
+from streaming.tables import schema_of
 from streaming.tables.session import open_session
 from tests.builders.looks import SCHEMA
 from tests.builders.mail_rows import MailRow
-from tests.builders.permits import unpaused
-from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal
-from tests.fakes.checkpoints.tallies import MemoryTallies
+from tests.builders.server_looks import connections_at, no_examiner
 from tests.fakes.recording_session import RecordingSession
 
 KEYSPACE, OWN = "mail", "own"
@@ -123,30 +116,12 @@ def working(port: int, names: Sequence[str], share: list[pa.RecordBatch]) -> Ite
     recording = RecordingSession(session)
     try:
         family = bind(settings.families()[0], schema_of(session, KEYSPACE))
-        ours = _connections(recording, settings, family)
+        ours = connections_at(recording, settings, family)
         yield Worker(
-            Job(settings, family, "suspects", lambda *_: ours, _no_examiner), share, recording
+            Job(settings, family, "suspects", lambda *_: ours, no_examiner), share, recording
         )
     finally:
         session.cluster.shutdown()
-
-
-def _connections(session: Any, settings: Settings, family: Family) -> Connections:
-    tables = Tables(session, settings.cassandra, family)
-    return Connections(
-        tables,
-        CassandraLineage(Store(session, OWN), family),
-        MemoryJournal(),
-        MemoryExpiries(),
-        MemoryTallies(),
-        ClockWatch(Nodes(session), settings.stream.delay),
-        unpaused(),
-        workers._glance(settings, tables, family),
-    )
-
-
-def _no_examiner(_job: Job, _projection: Projection) -> Examiner:
-    raise AssertionError("a look examines nothing")
 
 
 def share_of(truth: Sequence[MailRow]) -> list[pa.RecordBatch]:

@@ -1,9 +1,5 @@
 """How a session shares its cores: tasks, pools, and options that Spark refuses."""
 
-import os
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -14,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streaming.pipeline.cores import Pool, cores, shares, use_pool
 from streaming.settings import StreamSettings
+from tests.spark.scripts import run_script
 
-ROOT = Path(__file__).resolve().parents[2]
 WRONG = """
     import sys
     from pathlib import Path
@@ -85,17 +81,9 @@ def test_a_sweep_has_a_pool_beside_that_of_the_streams_batches(
 def test_an_option_that_spark_refuses_is_one_line(
     quick_spark: None, tmp_path: Path, option: str, says: str
 ) -> None:
-    (tmp_path / "wrong.py").write_text(textwrap.dedent(WRONG), encoding="utf-8")
     config = tmp_path / "reconcile.toml"
     config.write_text(f'[stream]\ntemp_dir = "{tmp_path / "temporary"}"\n[spark]\n{option}\n')
-    ended = subprocess.run(
-        [sys.executable, str(tmp_path / "wrong.py"), str(config)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = run_script(WRONG, config)
     (line,) = ended.stdout.splitlines()
     assert ended.returncode == 0, ended.stderr
     assert line.startswith("Spark does not start: ")

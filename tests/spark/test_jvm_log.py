@@ -1,13 +1,10 @@
 """What Spark's JVM writes, as lines of our log."""
 
 import json
-import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.spark.scripts import run_script
+
 FAILING = """
     import sys
     from py4j.protocol import Py4JJavaError
@@ -28,17 +25,8 @@ FAILING = """
 
 
 def test_an_error_of_spark_is_one_line_with_its_trace(quick_spark: None, tmp_path: Path) -> None:
-    script = tmp_path / "failing.py"
-    script.write_text(textwrap.dedent(FAILING), encoding="utf-8")
-    ended = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ended.stdout == "failed\n"
+    ended = run_script(FAILING, tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, "failed\n"), ended.stderr
     task, stage = map(json.loads, ended.stderr.splitlines())
     assert {task["level"], stage["level"]} == {"error"}
     assert "ValueError: in two | lines" in task["message"], "the worker's traceback"

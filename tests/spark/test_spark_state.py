@@ -1,20 +1,16 @@
 """What a real Spark reports of its stages and its end, and what reaches its workers."""
 
-import os
-import subprocess
-import sys
-import textwrap
-import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import Thread
 
 from pyspark.sql import SparkSession
 
+from deploy.embedded.wait import HANG_S, until
 from streaming.pipeline.executors import Stage
 from streaming.pipeline.spark_state import RunningSpark
+from tests.spark.scripts import run_script
+from tests.spark_tasks import held
 
-ROOT = Path(__file__).resolve().parents[2]
 ENDED = """
     import sys
     from pathlib import Path
@@ -40,23 +36,13 @@ ENDED = """
 """
 
 
-def _wait(of: Iterable[str]) -> Iterator[str]:
-    """A task that ends when its file is gone."""
-    for name in of:
-        while Path(name).exists():
-            time.sleep(0.01)
-        yield name
-
-
 def test_a_running_stage_is_seen_and_the_driver_is_no_executor(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from deploy.embedded.wait import HANG_S, until  # workers import this file, and have no driver
-
     holds, ended = tmp_path / "holds", list[str]()
     holds.touch()
     state = RunningSpark(spark)
-    job = spark.sparkContext.parallelize([str(holds), "/no such file"], 2).mapPartitions(_wait)
+    job = spark.sparkContext.parallelize([str(holds), "/no such file"], 2).mapPartitions(held)
     thread = Thread(target=lambda: ended.extend(job.collect()))
     thread.start()
     try:
@@ -76,19 +62,11 @@ def test_an_application_that_has_ended_is_told_and_workers_have_the_password(
     quick_spark: None, tmp_path: Path
 ) -> None:
     """The password is in no task: on this host workers inherit it with the environment."""
-    (tmp_path / "ended.py").write_text(textwrap.dedent(ENDED), encoding="utf-8")
     config = tmp_path / "reconcile.toml"
     config.write_text(
         f'[stream]\ntemp_dir = "{tmp_path / "temporary"}"\n[cassandra]\npassword = "of the file"\n'
     )
-    ended = subprocess.run(
-        [sys.executable, str(tmp_path / "ended.py"), str(config)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = run_script(ENDED, config)
     assert ended.returncode == 0, ended.stderr
     gone = "Spark's master has ended the application: start again"
     assert ended.stdout.splitlines() == ["['of the file']", gone, gone]

@@ -158,10 +158,17 @@ def patient_scene(scenes: Scenes) -> Iterator[Scene]:
 
 @pytest.fixture(scope="module")
 def own_stack(
-    release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    release: CassandraRelease,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stack]:
-    """A stack of the module's own, whose servers it may stop, and add others to."""
-    with Stack(tmp_path_factory.mktemp("own"), wanted(release=release)) as started:
+    """A stack of the module's own, whose servers it may stop, and add others to.
+
+    It has a node, or as many as the module's ``DATA_CENTRES`` says of each.
+    """
+    nodes = getattr(request.module, "DATA_CENTRES", None)
+    more = wanted(release=release, data_centres=nodes)
+    with Stack(tmp_path_factory.mktemp("own"), more) as started:
         yield started
 
 

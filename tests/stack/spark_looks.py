@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pyspark
 
-from checkpoints.cassandra import CassandraLineage, Store
-from reconcilers.declared.family import Family, Projection
+from reconcilers.declared.family import Family
 from streaming.commands.wiring import workers
-from streaming.monitoring.clocks import ClockWatch
-from streaming.pipeline.worker import Connections, Job
+from streaming.pipeline.worker import Connections
 from streaming.settings import Settings
-from streaming.steps.examine import Examiner
-from streaming.tables import Nodes, Tables, connect
-from tests.builders.permits import unpaused
-from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryJournal
-from tests.fakes.checkpoints.tallies import MemoryTallies
+from streaming.tables import connect
+from tests.builders.server_looks import connections_at
 
 PACKAGES = ("reconcilers", "checkpoints", "streaming", "tests")
 
@@ -31,23 +26,7 @@ def connected(settings: Settings, family: Family) -> Connections:
 
 @cache
 def _connected(settings: Settings, of: workers._ByName) -> Connections:
-    session, family = connect(settings.cassandra), of.family
-    tables = Tables(session, settings.cassandra, family)
-    return Connections(
-        tables,
-        CassandraLineage(Store(session, settings.cassandra.own_keyspace), family),
-        MemoryJournal(),
-        MemoryExpiries(),
-        MemoryTallies(),
-        ClockWatch(Nodes(session), settings.stream.delay),
-        unpaused(),
-        workers._glance(settings, tables, family),
-    )
-
-
-def no_examiner(_job: Job, _projection: Projection) -> Examiner:
-    """A look examines nothing."""
-    raise AssertionError("a look examines nothing")
+    return connections_at(connect(settings.cassandra), settings, of.family)
 
 
 def places(numbers: Iterable[int]) -> Iterator[tuple[bool, str, str]]:

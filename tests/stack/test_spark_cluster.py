@@ -7,9 +7,7 @@ with a clock of the test's.
 from __future__ import annotations
 
 import logging
-import os
-import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -41,8 +39,10 @@ from streaming.tables import schema_of
 from streaming.tables.session import open_session
 from tests.bench.look_alone import share_of
 from tests.builders.mail_rows import fake_tables, lineage_rows, rows_by_table, truth_rows
+from tests.builders.server_looks import no_examiner
 from tests.fakes.cql_server import serving
-from tests.stack.spark_looks import PACKAGES, connected, no_examiner, places
+from tests.spark_tasks import held
+from tests.stack.spark_looks import PACKAGES, connected, places
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="cluster")]
 
@@ -93,34 +93,25 @@ def _there(spark: SparkSession) -> list[str]:
     return sorted(each.host for each in RunningSpark(spark).executors() if each.lost is None)
 
 
-def _held(names: Iterable[str]) -> Iterator[str]:
-    """A task that ends when its file is gone."""
-    import time
-
-    for name in names:
-        while Path(name).exists():
-            time.sleep(0.05)
-        yield name
-
-
 @contextmanager
 def job_that_holds(spark: SparkSession, hold: Path) -> Iterator[list[str]]:
     """A job of two tasks, one of which runs for as long as this is open; then what it returns."""
     hold.touch()
     names, found = [str(hold), "/no such file"], list[str]()
-    task = spark.sparkContext.parallelize(names, 2).mapPartitions(_held)
+    task = spark.sparkContext.parallelize(names, 2).mapPartitions(held)
     thread = Thread(target=lambda: found.extend(task.collect()))
     thread.start()
     try:
-        until(
-            lambda: any(each.done == 1 for each in RunningSpark(spark).stages()),
-            HANG_S,
-            "the other task is done",
-        )
+        until(lambda: not thread.is_alive() or _one_is_done(spark), HANG_S, "a task is done")
+        assert thread.is_alive(), "the job has failed"
         yield found
     finally:
         hold.unlink()
         thread.join()
+
+
+def _one_is_done(spark: SparkSession) -> bool:
+    return any(each.done == 1 for each in RunningSpark(spark).stages())
 
 
 def test_executors_have_the_code_that_was_sent_and_nothing_else_of_the_project(
@@ -180,8 +171,7 @@ def test_a_killed_executor_is_told_with_its_host_and_its_task_is_done_again(
     watch = ExecutorWatch(RunningSpark(spark), asked=2)
     with job_that_holds(spark, tmp_path / "hold") as found:
         watch.look(0)
-        for process in cluster.workers[0].executors():
-            os.kill(process, signal.SIGKILL)
+        cluster.workers[0].kill_executors()
 
         def told() -> bool:
             watch.look(1)

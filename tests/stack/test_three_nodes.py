@@ -9,7 +9,6 @@ from functools import partial
 import pytest
 
 from deploy.embedded import Stack
-from deploy.embedded.spec import CassandraRelease
 from tests.sessions import replication_of
 from tests.stack.conftest import Scenes
 from tests.stack.counted import Counted
@@ -22,18 +21,11 @@ from tests.stack.three import (
     count_one,
     remove_one,
     repair_one,
-    three_nodes,
 )
 
 pytestmark = pytest.mark.stack
 
-
-@pytest.fixture(scope="module")
-def own_stack(
-    release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stack]:
-    """In place of that of one node."""
-    yield from three_nodes(tmp_path_factory.mktemp("three"), release)
+DATA_CENTRES = (3,)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from cassandra.cluster import NoHostAvailable
 from cassandra.query import SimpleStatement
 
 from deploy.embedded import Stack
-from deploy.embedded.spec import CassandraRelease
 from tests.sessions import session_at
 from tests.stack.conftest import Scenes
 from tests.stack.pasts import lose, newest_bookmark
@@ -24,20 +23,12 @@ from tests.stack.three import (
     count_one,
     remove_one,
     repair_one,
-    three_nodes,
 )
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="copies")]
 
+DATA_CENTRES = (3,)
 WHO = ("--who", "ana", "--reason", "a test")
-
-
-@pytest.fixture(scope="module")
-def own_stack(
-    release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stack]:
-    """In place of that of one node."""
-    yield from three_nodes(tmp_path_factory.mktemp("three"), release)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import EXEC_PROFILE_DEFAULT
 
 from deploy.embedded import Stack
-from deploy.embedded.spec import CassandraRelease
 from tests.sessions import replication_of
 from tests.stack.conftest import Scenes
 from tests.stack.scenes import Scene
@@ -20,20 +19,12 @@ from tests.stack.three import (
     count_one,
     remove_one,
     repair_one,
-    three_nodes,
 )
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="copies")]
 
+DATA_CENTRES = (2, 1)
 LEVELS = [("QUORUM", "SERIAL"), ("LOCAL_QUORUM", "LOCAL_SERIAL")]
-
-
-@pytest.fixture(scope="module")
-def own_stack(
-    release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stack]:
-    """In place of that of one node."""
-    yield from three_nodes(tmp_path_factory.mktemp("centres"), release, (2, 1))
 
 
 @pytest.fixture(scope="module", params=LEVELS, ids=" and ".join)

@@ -1,16 +1,12 @@
-"""What the tests of three nodes share: a stack, a stream's settings, differences and their ends."""
+"""What the tests of three nodes share: a stream's settings, differences and their ends."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from deploy.embedded import Stack
-from deploy.embedded.spec import CassandraRelease
 from tests.stack.conftest import LATEST, TALLIES
 from tests.stack.counted import Counted
 from tests.stack.delays import delays
-from tests.stack.embedded import wanted
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import until
 
@@ -25,14 +21,6 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
 }
 BEHIND = "is not looked at yet"
 """In the reason for which a removal waits."""
-
-
-def three_nodes(
-    data: Path, release: CassandraRelease, data_centres: tuple[int, ...] = (3,)
-) -> Iterator[Stack]:
-    """A stack of three nodes, until the end of a fixture."""
-    with Stack(data, wanted(release=release, data_centres=data_centres)) as started:
-        yield started
 
 
 def await_canaries(scene: Scene) -> None:
