@@ -79,6 +79,7 @@ def alter(restarted: Restarted, change: str) -> None:
         restarted.place.session.execute(f"ALTER TABLE {restarted.place.keyspace}.{table} {change}")
 
 
+@pytest.mark.long(part="servers")
 def test_columns_that_are_added_and_dropped_under_a_stream(restarted: Restarted) -> None:
     alter(restarted, "ADD extra text")
     line = last_line(restarted.stream)

@@ -14,7 +14,7 @@ from tests.stack.counted import SIZE, Counted
 from tests.stack.scenes import Place, Scene, cells, insertion
 from tests.stack.streams import until
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="sweeps")]
 
 MESSAGES, LOST, UNSEEN = 1_300, 4, 300
 """``LOST`` increments of the counters are missing."""

@@ -147,6 +147,7 @@ def test_a_sweep_of_everything_compares_one_family_after_another(past: Past, swe
     assert messages < told.index("lineage is complete") < rights < told.index("every row was")
 
 
+@pytest.mark.long(part="sweeps")
 def test_one_that_is_killed_goes_on_and_reads_no_range_again(past: Past, swept: Swept) -> None:
     past.await_repaired()
     sweeps = CassandraSweeps(Store(past.scene.session, past.scene.own), past.scene.keyspace)
@@ -168,6 +169,7 @@ def test_one_that_is_killed_goes_on_and_reads_no_range_again(past: Past, swept: 
     assert f"rights: {4 + MANY + rows} rows were compared, 1 suspects found" in answer.stdout
 
 
+@pytest.mark.long(part="sweeps")
 def test_a_replay_finds_a_right_that_the_stream_has_passed_over(past: Past, swept: Swept) -> None:
     past.await_repaired()
     scene, mailbox = past.scene, SharedMailbox(past.scene)
