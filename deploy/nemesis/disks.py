@@ -19,6 +19,7 @@ from deploy.nemesis.schedule import FaultChoice, InjectedFault
 
 SIZE = "4g"
 """More than a run writes. Memory is used by what is written only."""
+TRIES = 50
 
 
 @contextmanager
@@ -46,10 +47,20 @@ def disk_of_broker(stack: Stack) -> Path:
 
 
 def fill(folder: Path) -> None:
-    """Leave no free block on a disk. Raises StartError where that fails."""
-    state = os.statvfs(folder)
-    used = (state.f_blocks - state.f_bfree) * state.f_frsize
-    _run("mount", "-o", f"remount,size={used}", str(folder))
+    """Leave no free block on a disk. Raises StartError where that fails.
+
+    Less than what is used is refused: where something was written meanwhile, it is asked again.
+    """
+    for tried in range(1, TRIES + 1):
+        state = os.statvfs(folder)
+        used = (state.f_blocks - state.f_bfree) * state.f_frsize
+        try:
+            _run("mount", "-o", f"remount,size={used}", str(folder))
+        except StartError:
+            if tried == TRIES:
+                raise
+        else:
+            break
 
 
 def free(folder: Path) -> None:

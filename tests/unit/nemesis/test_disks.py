@@ -86,6 +86,32 @@ def test_a_disk_shrinks_to_what_is_used_and_gets_its_size_back(
     assert told == started
 
 
+def test_what_was_written_while_a_disk_was_measured_makes_it_measured_again(
+    stack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As tmpfs does: a size below what is used by then is refused."""
+    looks = iter([SimpleNamespace(f_blocks=100, f_bfree=free, f_frsize=4096) for free in (98, 97)])
+    monkeypatch.setattr(os, "statvfs", lambda _: next(looks))
+    written = 3 * 4096
+    (tmp_path / "mount").write_text(
+        f"#!/bin/sh\n[ $2 = remount,size={written} ] || {{ echo bad option >&2; exit 32; }}\n"
+        f'echo "$*" >> {tmp_path}/mounted\n'
+    )
+    dict(full_disks(stack))[NODE].inject()
+    disk = tmp_path / "node-3" / "cassandra"
+    assert mounted(tmp_path) == [f"-o remount,size={written} {disk}"]
+
+
+def test_a_disk_that_cannot_shrink_is_one_line(
+    stack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = SimpleNamespace(f_blocks=100, f_bfree=98, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda _: used)
+    (tmp_path / "mount").write_text("#!/bin/sh\necho bad option >&2\nexit 32\n")
+    with pytest.raises(StartError, match=r"remount,size=8192 .*: bad option$"):
+        dict(full_disks(stack))[NODE].inject()
+
+
 def test_mount_that_fails_is_one_line(stack: Any, tmp_path: Path) -> None:
     (tmp_path / "mount").write_text("#!/bin/sh\necho mount: no such device >&2\nexit 32\n")
     failed = pytest.raises(StartError, match=r"mount -t tmpfs .*: mount: no such device$")
