@@ -82,6 +82,7 @@ class RunningSpark:
 
     def stages(self) -> Sequence[Stage]:
         """The stages that run. Raises `SparkDied`."""
+        self.check()
         with spark_there():
             tracker = self.spark.sparkContext.statusTracker()
             told = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
@@ -89,8 +90,10 @@ class RunningSpark:
 
     @property
     def _context(self) -> Any:
-        context: Any = self.spark.sparkContext
-        return context._jsc.sc()  # noqa: SLF001 (no public way to ask)
+        java: Any = self.spark.sparkContext._jsc  # noqa: SLF001 (no public way to ask)
+        if java is None:
+            raise SparkDied("Spark was stopped by this process")
+        return java.sc()
 
 
 def _executor(told: Any) -> Executor:

@@ -27,12 +27,19 @@ ENDED = """
     settings = load(Path(sys.argv[1]), {})
     spark = spark_session(settings)
     print(spark.sparkContext.parallelize([settings], 1).map(password).collect())
+    state = RunningSpark(spark)
+
+    def tell(*questions):
+        for ask in questions:
+            try:
+                ask()
+            except SparkDied as died:
+                print(died)
+
     spark.sparkContext._jsc.sc().stop()
-    for ask in (RunningSpark(spark).check, RunningSpark(spark).executors):
-        try:
-            ask()
-        except SparkDied as died:
-            print(died)
+    tell(state.check, state.executors)
+    spark.stop()
+    tell(state.executors, state.stages)
 """
 
 
@@ -69,4 +76,5 @@ def test_an_application_that_has_ended_is_told_and_workers_have_the_password(
     ended = run_script(ENDED, config)
     assert ended.returncode == 0, ended.stderr
     gone = "Spark's master has ended the application: start again"
-    assert ended.stdout.splitlines() == ["['of the file']", gone, gone]
+    ours = "Spark was stopped by this process"
+    assert ended.stdout.splitlines() == ["['of the file']", gone, gone, ours, ours]
