@@ -117,7 +117,7 @@ test-long-sweeps: ## sweeps over 200,000 messages, wide partitions, odd tables a
 test-long-copies: ## three nodes with a copy of each row on each, restarted, late, replaced; two data centres
 test-long-nemesis: ## a fault-injection run of ten minutes on three nodes; cuts of connections, clocks, full disks
 
-test-long-cluster: ## a Spark master with two workers, whose executors do not have the project
+test-long-cluster: ## streams on a Spark cluster whose executors are killed and paused
 test-long-older-cassandra: setup ## repairs, index tables, rights, attachments, counters, canaries, poison, sweep and replay on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
 

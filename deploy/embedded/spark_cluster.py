@@ -16,18 +16,19 @@ from deploy.embedded.errors import StartError
 from deploy.embedded.jars import LIGHT_COMPILER, ROOT, UNVERIFIED
 from deploy.embedded.ports import free_ports, is_open
 from deploy.embedded.process import Daemon, processes_of_session
+from deploy.embedded.settings_file import Sections
 from deploy.embedded.wait import HANG_S, until
 
 STOP_GRACE_S = 20.0
 HEAP = "128m"
 """Of the master and of each worker; an executor's is `spark.executor.memory`."""
-MEMORY = "1g"
-"""What a worker has for executors: one of half a gigabyte, with Spark's overhead."""
+MEMORY_MIB = 1024
+"""What a worker has for each executor: half a gigabyte, with Spark's overhead."""
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
 class SparkWorker:
-    """One worker with a core, at an address of its own, and what can happen to it."""
+    """One worker at an address of its own, with a core for each application of its cluster."""
 
     def __init__(self, cluster: "SparkCluster", number: int) -> None:
         self.host = f"127.0.0.{number + 1}"
@@ -39,7 +40,9 @@ class SparkWorker:
     def start(self) -> None:
         """Start it; executors follow when an application asks for them."""
         where = ["--host", self.host, "--webui-port", str(next(self._cluster.ports))]
-        size = ["--cores", "1", "--memory", MEMORY, "--work-dir", str(self._folder / "work")]
+        most = self._cluster.applications
+        size = ["--cores", str(most), "--memory", f"{most * MEMORY_MIB}m"]
+        where += ["--work-dir", str(self._folder / "work")]
         of = "org.apache.spark.deploy.worker.Worker"
         self._daemon.start(
             self._cluster.command(of, *where, *size, self._cluster.url), cwd=self._folder
@@ -77,15 +80,19 @@ class SparkWorker:
 
 
 class SparkCluster:
-    """A master at 127.0.0.1 and its workers, all files below `folder`."""
+    """A master at 127.0.0.1 and two workers for some applications at a time.
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    All files are below `folder`.
+    """
+
+    def __init__(self, folder: Path, applications: int = 1) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self.applications = applications
         self.ports = free_ports()
         self._port, self._web = next(self.ports), next(self.ports)
         self._master = Daemon("spark-master", folder, folder / "master.log")
-        self.workers = [SparkWorker(self, number) for number in range(1, workers + 1)]
+        self.workers = [SparkWorker(self, number) for number in (1, 2)]
 
     @property
     def url(self) -> str:
@@ -96,6 +103,21 @@ class SparkCluster:
     def web(self) -> str:
         """The address of the master's page, which can also end an application."""
         return f"http://127.0.0.1:{self._web}"
+
+    def settings_for(self, packages: Iterable[str]) -> Sections:
+        """What a settings file needs for an application with an executor on each worker.
+
+        These packages of the project are all that the executors get of it.
+        """
+        options = {
+            "spark.pyspark.python": str(interpreter_without_project(self.folder / "python")),
+            "spark.submit.pyFiles": str(code_zip(self.folder / "code.zip", packages)),
+            "spark.executor.memory": "512m",
+            "spark.executor.cores": 1,
+            "spark.cores.max": len(self.workers),
+            "spark.executor.extraJavaOptions": " ".join(LIGHT_COMPILER),
+        }
+        return {"stream": {"master": self.url}, "spark": options}
 
     def start(self) -> None:
         """Start all, and wait until the master answers. Raises StartError."""

@@ -18,12 +18,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from deploy.embedded.jars import LIGHT_COMPILER, folder
-from deploy.embedded.spark_cluster import (
-    SparkCluster,
-    code_zip,
-    interpreter_without_project,
-)
+from deploy.embedded.jars import folder
+from deploy.embedded.spark_cluster import SparkCluster
 from deploy.embedded.wait import HANG_S, until
 from reconcilers.declared.family import bind
 from reconcilers.words.errors import SparkDied, Unreachable
@@ -44,7 +40,7 @@ from tests.fakes.cql_server import serving
 from tests.spark_tasks import held
 from tests.stack.spark_looks import PACKAGES, connected, places
 
-pytestmark = [pytest.mark.stack, pytest.mark.long(part="cluster")]
+pytestmark = pytest.mark.stack
 
 KEYSPACE, OWN, ROWS = "mail", "own", 2_000
 
@@ -61,18 +57,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 @pytest.fixture(scope="module")
 def settings(cluster: SparkCluster) -> Settings:
-    python = interpreter_without_project(cluster.folder / "python")
-    options = {
-        "spark.pyspark.python": str(python),
-        "spark.submit.pyFiles": str(code_zip(cluster.folder / "code.zip", PACKAGES)),
-        "spark.executor.memory": "512m",
-        "spark.executor.cores": 1,
-        "spark.cores.max": 2,
-        "spark.executor.extraJavaOptions": " ".join(LIGHT_COMPILER),
-    }
-    stream = {"master": cluster.url, "temp_dir": str(cluster.folder / "temporary")}
-    stream |= {"jars": str(folder("spark"))}
-    return Settings.model_validate({"stream": stream, "spark": options})
+    made = cluster.settings_for(PACKAGES)
+    made["stream"] |= {"temp_dir": str(cluster.folder / "temporary"), "jars": str(folder("spark"))}
+    return Settings.model_validate(made)
 
 
 @pytest.fixture(scope="module")
