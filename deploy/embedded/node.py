@@ -7,6 +7,9 @@ from deploy.embedded.errors import StartError
 from deploy.embedded.layout import Layout
 from deploy.embedded.spec import Spec
 
+NOT_HEARD = "Unable to contact any seeds"
+"""Cassandra ends with it where gossip was lost while it joined: an operator starts it again."""
+
 
 class StackNode:
     """Starts, stops, disturbs and replaces a node together with its agent.
@@ -71,6 +74,14 @@ class StackNode:
         """
         if self.place.number == 1:
             raise StartError("the first node is the seed of the others: replace another")
+        try:
+            self._begin_empty()
+        except StartError as failed:
+            if NOT_HEARD not in str(failed):
+                raise
+            self._begin_empty()
+
+    def _begin_empty(self) -> None:
         self.kill()
         self.cassandra.erase()
         self.agent.erase()

@@ -201,6 +201,25 @@ def test_a_node_that_replaces_another_says_so_and_is_not_the_seed(
     assert not started
 
 
+@pytest.mark.parametrize(
+    ("said", "starts"), [("IllegalStateException: Unable to contact any seeds: []", 2), ("dead", 1)]
+)
+def test_a_node_that_heard_no_other_while_it_joined_begins_once_more(
+    layout: Layout, started: list[str], monkeypatch: pytest.MonkeyPatch, said: str, starts: int
+) -> None:
+    spec, tries = three(layout), list[StackNode]()
+    node = StackNode(layout, spec, 3, Agents.of(layout, spec))
+
+    def end(_node: CassandraNode) -> None:
+        tries.append(node)
+        raise StartError(f"Cassandra ended during its start: {said}")
+
+    monkeypatch.setattr(CassandraNode, "await_ready", end)
+    with pytest.raises(StartError, match="ended during its start"):
+        node.replace()
+    assert len(tries) == starts
+
+
 def stop_here(_node: CassandraNode) -> None:
     raise StopIteration
 
