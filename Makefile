@@ -16,7 +16,7 @@ OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes stream
 SOURCES := reconcilers checkpoints streaming deploy tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hooks servers tools format lint check check-first check-second test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo nemesis bench mutants docs lock clean
+.PHONY: help setup hooks servers tools format lint check check-first check-second test test-first test-second test-third test-long $(LONG_PARTS:%=test-long-%) test-long-older-cassandra test-long-slow-sync demo nemesis bench mutants docs lock wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -142,10 +142,14 @@ docs: $(STAMP) ## what follows from the code: docs/settings.md, grants in roles.
 	$(BIN)/python -m deploy.alerts_table
 
 # Needs pip-tools, which is not part of the project: pip install pip-tools.
-lock: ## pin again what pyproject.toml asks for
-	$(BIN)/pip-compile --quiet --extra dev --generate-hashes --allow-unsafe --strip-extras \
-	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
-	  --output-file requirements.lock pyproject.toml
+COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras \
+  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+lock: ## pin again what pyproject.toml asks for, to develop and to run
+	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --constraint requirements.lock --output-file requirements-run.lock pyproject.toml
+
+wheel: $(STAMP) ## the package for operators, below build/wheel: docs/install.md
+	$(BIN)/python -m tests.wheel build/wheel
 
 clean: ## what tests and tools leave behind; the environment and the jars stay
 	rm -rf build .data .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

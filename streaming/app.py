@@ -41,6 +41,7 @@ COMMANDS = {
     "canary": ("running.canary", "write canaries, also while no stream runs"),
     "doctor": ("doctor.command", "check everything that the stream needs, and say what to do"),
     "status": ("look.status", "lag, open findings, breakers, who holds the lease"),
+    "jars": ("running.jars", "fetch the jars with which Spark reads Kafka"),
     "config": ("look.config", "show or check the settings, or print an example of a file"),
     "report": ("look.report", "what happened in some days, or would have: text, JSON or HTML"),
     "explain": (

@@ -18,6 +18,7 @@ from tests.containers.stack import missing_docker, running_containers
 from tests.endpoints import Endpoints, Running
 from tests.sessions import copies_of, create_keyspace, session_at
 from tests.stack.embedded import running_embedded, supervised
+from tests.wheel import Installed, built, installed
 
 RUNNING_STACK = "RECONCILE_TEST_STACK"
 """Names a JSON file as `python -m deploy.embedded up` prints it: that stack is used as it is."""
@@ -95,6 +96,13 @@ def quick_spark() -> Iterator[None]:
         for name, value in quick.environment().items():
             patched.setenv(name, value)
         yield
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel of the sources, installed where nothing else of the project is."""
+    folder = tmp_path_factory.mktemp("wheel")
+    return installed(built(folder / "built"), folder / "environment")
 
 
 @pytest.fixture(scope="session")

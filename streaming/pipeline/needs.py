@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 from reconcilers.words.errors import Misconfigured
+from streaming.pipeline.connector import installed
 from streaming.settings import Settings, costs_on_cluster, refuse_unfit_cluster
 
 log = logging.getLogger("reconciler")
@@ -40,12 +41,8 @@ def brings_jars(settings: Settings) -> bool:
 
 
 def connector_jars(settings: Settings) -> list[str]:
-    """The jars of Spark's Kafka connector. Raises `Misconfigured` if there are none."""
-    folder = settings.stream.jars.resolve()
-    jars = [str(jar) for jar in sorted(folder.glob("*.jar"))]
-    if not jars:
-        raise Misconfigured(f"no jars of Spark's Kafka connector in {folder}: correct stream.jars")
-    return jars
+    """The jars of Spark's Kafka connector. Raises `Misconfigured` if they are missing."""
+    return installed(settings.stream.jars)
 
 
 def _refuse_nameless_user() -> None:

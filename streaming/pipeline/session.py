@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread, current_thread, main_thread
@@ -106,7 +107,8 @@ def _java(settings: Settings) -> str:
 
 def _set_environment(settings: Settings) -> None:
     """Set what the JVM and, on this host, its workers inherit from this process."""
-    os.environ["SPARK_LOCAL_DIRS"] = str(temporary_folder(settings.stream))
+    temporary = str(temporary_folder(settings.stream))
+    os.environ["SPARK_LOCAL_DIRS"] = os.environ["TMPDIR"] = tempfile.tempdir = temporary
     interpreter = dict(settings.spark).get(INTERPRETER)
     if settings.stream.is_local:
         os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers use the system's

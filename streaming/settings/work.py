@@ -17,6 +17,8 @@ from reconcilers.declared.tally import Tally
 from reconcilers.words.names import did_you_mean
 from streaming.settings.section import Fraction, MaybeSeconds, Seconds, Section
 
+OWN_FOLDER = "/var/lib/reconciler"
+"""The folder below which a process keeps its files, unless settings name others."""
 SELDOM_TIMES = 5
 """How many times as long the window is of tables that seldom change."""
 MASTER = re.compile(r"local(\[(\*|[1-9]\d*)\])?|(spark|k8s)://\S+|yarn")
@@ -33,7 +35,8 @@ class StreamSettings(Section):
     """The delay-and-recheck window and the Spark job."""
 
     checkpoint_dir: str = Field(
-        "checkpoint", description="Spark's own files: a folder or a URI of Hadoop's, disposable"
+        f"{OWN_FOLDER}/checkpoint",
+        description="Spark's own files: a folder or a URI of Hadoop's, disposable",
     )
     checkpoint_shared: bool | None = Field(
         None,
@@ -43,8 +46,8 @@ class StreamSettings(Section):
     temp_dir: Path | None = Field(
         None,
         description="temporary files, Spark's too: a folder on a local disk, not NFS, that no job"
-        " cleans; without it `temporary` below checkpoint_dir, or where that is a URI, below the"
-        " working directory",
+        " cleans; without it `temporary` below checkpoint_dir, or where that is a URI, below"
+        f" {OWN_FOLDER}",
     )
     delay: Seconds = Field(
         45.0, description="D: no change is judged earlier; James retries for 31 s"
@@ -66,10 +69,10 @@ class StreamSettings(Section):
         300.0,
         description="on a cluster, longest time without any executor; then the stream ends",
     )
-    jars: Path = Field(
-        Path(".jars/spark"),
+    jars: Path | None = Field(
+        None,
         description="folder of the Kafka connector's jars, unless [spark] has spark.jars or"
-        " spark.jars.packages",
+        " spark.jars.packages; without it that of `reconcile jars`, in the Python environment",
     )
     driver_memory: str = Field(
         "1g", description="heap of the Spark driver, unless [spark] has spark.driver.memory"
@@ -84,7 +87,7 @@ class StreamSettings(Section):
         if self.temp_dir is not None:
             return "temp_dir", self.temp_dir
         if "://" in self.checkpoint_dir.removeprefix("file://"):
-            return "temp_dir", Path("temporary")  # below the working directory
+            return "temp_dir", Path(OWN_FOLDER, "temporary")
         return "checkpoint_dir", Path(self.checkpoint_dir.removeprefix("file://")) / "temporary"
 
     @property

@@ -114,12 +114,26 @@ def test_images_have_the_versions_of_the_pom() -> None:
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.parent.name)
 def test_a_dockerfile_pins_its_images_and_does_not_end_as_root(dockerfile: Path) -> None:
-    for image in instructions(dockerfile, "FROM"):
-        name, _, tag = image.split(" ")[0].partition(":")
-        assert re.match(r"\d", tag), f"{name} is not pinned"
+    images = [image.split(" ") for image in instructions(dockerfile, "FROM")]
+    parts = {image[-1] for image in images if "AS" in image}
+    for image in images:
+        name, _, tag = image[0].partition(":")
+        assert image[0] in parts or re.match(r"\d", tag), f"{name} is not pinned"
     assert instructions(dockerfile, "USER")[-1] not in {"root", "0", "0:0"}
     assert instructions(dockerfile, "HEALTHCHECK")
     assert instructions(dockerfile, "ENTRYPOINT")[-1].startswith("[")
+
+
+def test_the_image_has_the_product_and_only_its_preparation_more() -> None:
+    text = (DEPLOY / "spark" / "Dockerfile").read_text("utf-8")
+    *_, before, prepare, last = re.split(r"^FROM ", text, flags=re.MULTILINE)
+    assert last == "product\n", "what a build without a target makes"
+    assert "COPY deploy /" not in before
+    assert prepare.startswith("product AS prepare\n")
+    services = compose()["services"]
+    assert services["prepare"]["build"]["target"] == "prepare"
+    assert "target" not in services["reconciler"]["build"]
+    assert f'"{services["prepare"]["volumes"][0].split(":")[1]}"' in prepare
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.parent.name)

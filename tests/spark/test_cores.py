@@ -82,7 +82,8 @@ def test_an_option_that_spark_refuses_is_one_line(
     quick_spark: None, tmp_path: Path, option: str, says: str
 ) -> None:
     config = tmp_path / "reconcile.toml"
-    config.write_text(f'[stream]\ntemp_dir = "{tmp_path / "temporary"}"\n[spark]\n{option}\n')
+    stream = f'jars = ".jars/spark"\ntemp_dir = "{tmp_path / "temporary"}"'
+    config.write_text(f"[stream]\n{stream}\n[spark]\n{option}\n")
     ended = run_script(WRONG, config)
     (line,) = ended.stdout.splitlines()
     assert ended.returncode == 0, ended.stderr

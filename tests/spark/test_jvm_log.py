@@ -16,7 +16,8 @@ FAILING = """
         raise ValueError("in two\\nlines")
 
     logs.configure()
-    settings = load(None, {"RECONCILE_STREAM__CHECKPOINT_DIR": sys.argv[1]})
+    places = {"CHECKPOINT_DIR": sys.argv[1], "JARS": ".jars/spark"}
+    settings = load(None, {f"RECONCILE_STREAM__{name}": each for name, each in places.items()})
     try:
         spark_session(settings).sparkContext.parallelize([1], 1).mapPartitions(bad).collect()
     except Py4JJavaError:

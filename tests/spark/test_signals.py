@@ -31,7 +31,8 @@ COMMAND = """
 
     logs.configure()
     stop = stopped_by_signals()
-    settings = load(None, {"RECONCILE_STREAM__CHECKPOINT_DIR": sys.argv[1]})
+    places = {"CHECKPOINT_DIR": sys.argv[1], "JARS": ".jars/spark"}
+    settings = load(None, {f"RECONCILE_STREAM__{name}": each for name, each in places.items()})
     workers.sweep_task = lambda _: slow
     job = Job(settings, None, "", None, None)
     scans = workers.on_one_host(Scanning(job, None, None, None, None))

@@ -71,7 +71,8 @@ def test_an_application_that_has_ended_is_told_and_workers_have_the_password(
     """The password is in no task: on this host workers inherit it with the environment."""
     config = tmp_path / "reconcile.toml"
     config.write_text(
-        f'[stream]\ntemp_dir = "{tmp_path / "temporary"}"\n[cassandra]\npassword = "of the file"\n'
+        f'[stream]\njars = ".jars/spark"\ntemp_dir = "{tmp_path / "temporary"}"\n'
+        '[cassandra]\npassword = "of the file"\n'
     )
     ended = run_script(ENDED, config)
     assert ended.returncode == 0, ended.stderr

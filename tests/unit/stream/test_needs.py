@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from reconcilers.words.errors import Misconfigured
+from streaming.pipeline import connector
+from streaming.pipeline.connector import JARS, Jar
 from streaming.pipeline.needs import connector_jars, refuse_without_spark
 from streaming.settings import Settings, StreamSettings
 
@@ -71,8 +75,35 @@ def test_without_a_java_home_the_path_is_searched(
 
 
 def test_the_connector_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(Misconfigured, match=r"no jars of .* in .*: correct stream\.jars"):
+    with pytest.raises(Misconfigured, match=r"no jars of .* in .*: run .* correct stream\.jars"):
         connector_jars(Settings(stream=StreamSettings(jars=tmp_path)))
+
+
+def test_without_a_setting_they_are_those_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly those of this version: another version's stay there after an upgrade."""
+    monkeypatch.setattr(connector, "FOLDER", tmp_path)
+    *others, last = JARS
+    for each in (*(each.name for each in others), "spark-sql-kafka-0-10_2.13-4.0.0.jar"):
+        (tmp_path / each).touch()
+    with pytest.raises(Misconfigured, match=f"no {last.name} of .* in {tmp_path}: run `recon"):
+        connector_jars(Settings())
+    (tmp_path / last.name).touch()
+    assert connector_jars(Settings()) == [str(tmp_path / each.name) for each in JARS]
+
+
+def test_the_connector_is_that_of_the_pinned_spark() -> None:
+    assert {each.version for each in JARS if "sql" in each.artifact} == {pyspark.__version__}
+
+
+def test_a_jar_that_is_another_file_is_missing(tmp_path: Path) -> None:
+    jar = Jar("g", "a", "1", sha256(b"this").hexdigest())
+    assert jar.coordinates == "g:a:1"
+    for content in (None, b"", b"this", b"that"):
+        if content is not None:
+            (tmp_path / "a-1.jar").write_bytes(content)
+        assert jar.is_in(tmp_path) is (content == b"this")
 
 
 def test_a_user_id_without_a_name_is_refused(

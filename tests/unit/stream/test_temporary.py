@@ -39,8 +39,8 @@ def _a_new_process() -> Iterator[None]:
     [
         ({"checkpoint_dir": "/a/b/"}, ("checkpoint_dir", "/a/b/temporary")),
         ({"checkpoint_dir": "file:///a/b"}, ("checkpoint_dir", "/a/b/temporary")),
-        ({}, ("checkpoint_dir", "checkpoint/temporary")),
-        ({"checkpoint_dir": "hdfs://names/a"}, ("temp_dir", "temporary")),
+        ({}, ("checkpoint_dir", "/var/lib/reconciler/checkpoint/temporary")),
+        ({"checkpoint_dir": "hdfs://names/a"}, ("temp_dir", "/var/lib/reconciler/temporary")),
         ({"checkpoint_dir": "/a/b", "temp_dir": "/c"}, ("temp_dir", "/c")),
     ],
 )

@@ -1,0 +1,1 @@
+"""What is installed: the wheel, its units, its completion."""
