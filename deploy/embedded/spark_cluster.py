@@ -35,7 +35,7 @@ class SparkWorker:
         self._cluster = cluster
         self._folder = cluster.folder / f"worker-{number}"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._daemon = Daemon(f"spark-worker-{number}", cluster.folder, self._folder / "log")
+        self.daemon = Daemon(f"spark-worker-{number}", cluster.folder, self._folder / "log")
 
     def start(self) -> None:
         """Start it; executors follow when an application asks for them."""
@@ -44,14 +44,14 @@ class SparkWorker:
         size = ["--cores", str(most), "--memory", f"{most * MEMORY_MIB}m"]
         where += ["--work-dir", str(self._folder / "work")]
         of = "org.apache.spark.deploy.worker.Worker"
-        self._daemon.start(
+        self.daemon.start(
             self._cluster.command(of, *where, *size, self._cluster.url), cwd=self._folder
         )
 
     def stop(self) -> None:
         """End it with its executors."""
         self.kill_executors()
-        self._daemon.terminate(STOP_GRACE_S)
+        self.daemon.terminate(STOP_GRACE_S)
 
     def pause(self) -> None:
         """Stop it in its tracks with its executors (SIGSTOP), as a host that hangs."""
@@ -71,7 +71,7 @@ class SparkWorker:
         return [each for each in self._processes() if EXECUTOR in _command_of(each)]
 
     def _processes(self) -> Sequence[int]:
-        leader = self._daemon.pid()
+        leader = self.daemon.pid()
         return [] if leader is None else processes_of_session(leader)
 
     def _send(self, signum: signal.Signals) -> None:
@@ -118,6 +118,11 @@ class SparkCluster:
             "spark.executor.extraJavaOptions": " ".join(LIGHT_COMPILER),
         }
         return {"stream": {"master": self.url}, "spark": options}
+
+    def precede(self, words: Sequence[str]) -> None:
+        """From the next start on these words come before each command, as in `Daemon.precede`."""
+        for each in (self._master, *(worker.daemon for worker in self.workers)):
+            each.precede(words)
 
     def start(self) -> None:
         """Start all, and wait until the master answers. Raises StartError."""

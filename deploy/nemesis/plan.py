@@ -34,6 +34,8 @@ class RunKind(StrEnum):
     """All of them but upgrades."""
     CLOCKS = "clocks"
     """Clocks are wrong by more than half the delay: repairs must pause each time."""
+    EXECUTORS = "executors"
+    """All of them but upgrades, and the stream runs on the executors of a Spark cluster."""
     UPGRADE = "upgrade"
     """One node after the other gets the newest release of Cassandra, and its agent with it."""
 
@@ -60,6 +62,11 @@ class RunPlan:
     def shift_s(self) -> int:
         """How far clocks are shifted: repairs go on below D/2."""
         return 3 if self.kind is RunKind.CLOCKS else 2
+
+    @property
+    def on_executors(self) -> bool:
+        """Whether the stream runs on a Spark cluster."""
+        return self.kind is RunKind.EXECUTORS
 
     @property
     def releases(self) -> str:

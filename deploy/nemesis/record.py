@@ -45,12 +45,14 @@ a person are counted apart: what one delete took of a message with several UIDs,
 disks were replaced, rows whose deletes' events were lost with them. Counters may count such a row
 or not.
 
-Two kinds of run are apart. In a run with D = 5 s clocks are wrong by 3 s, and each such fault lasts
-until the stream has said that repairs pause, or the run ends as one that could not be made. In a
-run from 4.1 to 5.0 nothing is injected but the upgrade: each node is stopped in order and started
-in the new release on its data, and its agent with it (3.3.0 to 3.4.1). The agent's offsets are
-removed at each of its starts, in every deployment: the newer agent reads what the older release
-has left in cdc_raw from the beginning, so some events are sent twice and none is lost.
+Three kinds of run are apart. In a run on a Spark cluster executors take the place of Spark's
+workers; they have the code that the driver sends, and their connections are the stream's. In a run
+with D = 5 s clocks are wrong by 3 s, and each such fault lasts until the stream has said that
+repairs pause, or the run ends as one that could not be made. In a run from 4.1 to 5.0 nothing is
+injected but the upgrade: each node is stopped in order and started in the new release on its data,
+and its agent with it (3.3.0 to 3.4.1). The agent's offsets are removed at each of its starts, in
+every deployment: the newer agent reads what the older release has left in cdc_raw from the
+beginning, so some events are sent twice and none is lost.
 
 Packet delay, broken disks and several machines cannot be injected where these runs are made. A
 node's cdc_raw is never full alone: Cassandra links its files to those of the commit log, which
@@ -70,7 +72,8 @@ class RunRecord:
     `operations` counts acknowledged ones, `rows` the rows that they changed. `faults` has the
     number of faults of each kind, `violations` that of each name. `convergence_s` is the longest
     time (s) from the end of a fault until all tables agreed; None: they never did after one. `left`
-    counts the rows that wait for a person. `delay_s` is the delay D of the stream.
+    counts the rows that wait for a person. `delay_s` is the delay D of the stream, which ran on the
+    executors of a Spark cluster if `on_executors`.
     """
 
     seed: int
@@ -85,6 +88,7 @@ class RunRecord:
     copies: int = 3
     left: int = 0
     delay_s: int = 10
+    on_executors: bool = False
 
     @property
     def passed(self) -> bool:
@@ -149,7 +153,8 @@ def page(records: Iterable[RunRecord]) -> str:
 
 def _row(run: RunRecord) -> str:
     """A run in the table of runs."""
-    return f"| {run.at}, seed {run.seed} | {run.release} | {run.delay_s} s | {first_line(run)} |"
+    where = f"{run.release}, Spark cluster" if run.on_executors else run.release
+    return f"| {run.at}, seed {run.seed} | {where} | {run.delay_s} s | {first_line(run)} |"
 
 
 def _times(kind: str, runs: Iterable[RunRecord], releases: Iterable[str]) -> str:

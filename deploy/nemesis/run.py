@@ -17,15 +17,17 @@ from cassandra.policies import ConstantReconnectionPolicy
 
 from deploy import wake_tables
 from deploy.embedded import Stack, Wanted
+from deploy.embedded.spark_cluster import SparkCluster
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.workload import Workload, run
 from deploy.nemesis.agreement import await_agreement
 from deploy.nemesis.disks import small_disks
 from deploy.nemesis.history import UserHistory, UserOutcome, UserWrite, read_history
-from deploy.nemesis.hosts import make_hosts
+from deploy.nemesis.hosts import in_group, make_hosts
 from deploy.nemesis.injector import Injector
 from deploy.nemesis.injectors import injectors
 from deploy.nemesis.leaders import second_broker
+from deploy.nemesis.links import STREAM_GROUP
 from deploy.nemesis.plan import RunPlan
 from deploy.nemesis.record import RunRecord, violations_by_name
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault
@@ -61,7 +63,8 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         stack.capture_tables()
         with (
             second_broker(stack, folder / "second-broker") as broker,
-            StreamProcess(stack.config, folder, plan.delay_s) as stream,
+            spark_cluster(plan, folder / "spark") as spark,
+            StreamProcess(stack.config, folder, plan.delay_s, spark) as stream,
         ):
             stream.await_watching()
             possible = injectors(stack, stream, broker, plan)
@@ -85,8 +88,24 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         copies=COPIES,
         left=len(agreed.judgement.left),
         delay_s=plan.delay_s,
+        on_executors=plan.on_executors,
     )
     return record, agreed.judgement
+
+
+@contextmanager
+def spark_cluster(plan: RunPlan, folder: Path) -> Iterator[SparkCluster | None]:
+    """The cluster of a run on executors, as it were on the stream's host; None of another run."""
+    if not plan.on_executors:
+        yield None
+        return
+    cluster = SparkCluster(folder)
+    cluster.precede(in_group(STREAM_GROUP))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from deploy.embedded.errors import StartError
 from deploy.embedded.jars import JARS
 from deploy.embedded.process import processes_of_session
 from deploy.embedded.settings_file import Sections, as_toml
+from deploy.embedded.spark_cluster import SparkCluster
 from deploy.embedded.wait import HANG_S, until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
@@ -37,6 +38,8 @@ QUOTA_LAG_S = 2 * LONGEST_UPDATE_S
 STOP_S = 60.0
 MEMORY_IS_WHOLE = "lineage is complete"
 """In its log after the first sweep: mail from before it would be mail of an unknown past."""
+PRODUCT = ("reconcilers", "checkpoints", "streaming")
+"""The packages that executors of a cluster get."""
 WORKER = b"pyspark.daemon"
 """In the command line of Spark's Python workers."""
 
@@ -89,12 +92,22 @@ class StreamProcess:
     Its settings, log and checkpoint are in one folder, and stay when it is killed.
     """
 
-    def __init__(self, stack_settings: Path, folder: Path, delay_s: int) -> None:
-        """Write its settings file, with this delay D, into `folder`."""
+    def __init__(
+        self,
+        stack_settings: Path,
+        folder: Path,
+        delay_s: int,
+        spark: SparkCluster | None = None,
+    ) -> None:
+        """Write its settings file, with this delay D, into `folder`; None: Spark runs in it."""
         self.delay_s = delay_s
+        self._spark = spark
         self.config = folder / "reconcile.toml"
         self.log = folder / "reconcile.log"
         settings = run_settings(stack_settings, folder / "checkpoint", delay_s)
+        if spark is not None:
+            for name, more in spark.settings_for(PRODUCT).items():
+                settings[name] = settings.get(name, {}) | more
         self.config.write_text(as_toml(settings), encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begins = 0
@@ -138,21 +151,23 @@ class StreamProcess:
         self._send(processes_of_session(self._process.pid), signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let all of them go on."""
+        """Let all of them, and Spark's workers, go on."""
         assert self._process is not None
-        self._send(processes_of_session(self._process.pid), signal.SIGCONT)
+        self._send([*processes_of_session(self._process.pid), *self.workers()], signal.SIGCONT)
 
     def kill_workers(self) -> None:
-        """Kill Spark's Python workers: Spark starts others."""
+        """Kill Spark's workers: Spark starts others."""
         self._send(self.workers(), signal.SIGKILL)
 
     def pause_workers(self) -> None:
-        """Stop Spark's Python workers in their tracks, until `resume`."""
+        """Stop Spark's workers in their tracks, until `resume`."""
         self._send(self.workers(), signal.SIGSTOP)
 
     def workers(self) -> list[int]:
-        """Spark's Python workers that run now."""
+        """The executors of a cluster that run now, or else Spark's Python workers."""
         assert self._process is not None
+        if self._spark is not None:
+            return [pid for worker in self._spark.workers for pid in worker.executors()]
         return [pid for pid in processes_of_session(self._process.pid) if WORKER in _command(pid)]
 
     def await_watching(self) -> None:

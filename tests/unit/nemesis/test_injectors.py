@@ -1,7 +1,10 @@
 """What can be injected, and into what; a stand-in takes the place of the stream's processes."""
 
+import signal
+import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -14,6 +17,7 @@ from deploy import stream_process
 from deploy.embedded.errors import StartError
 from deploy.embedded.layout import Layout
 from deploy.embedded.process import processes_of_session
+from deploy.embedded.spark_cluster import SparkCluster, SparkWorker
 from deploy.embedded.spec import Wanted, decide
 from deploy.embedded.wait import until
 from deploy.nemesis import tools
@@ -183,8 +187,12 @@ def states(stream: StreamProcess) -> set[str]:
     """Of all its processes, as /proc tells them."""
     assert stream._process is not None
     found = processes_of_session(stream._process.pid)
-    texts = [Path(f"/proc/{pid}/stat").read_text() for pid in found]
-    return {text.rpartition(")")[2].split()[0] for text in texts}
+    return set(map(state, found))
+
+
+def state(pid: int) -> str:
+    text = Path(f"/proc/{pid}/stat").read_text()
+    return text.rpartition(")")[2].split()[0]
 
 
 def test_a_stream_is_paused_and_goes_on(stream: StreamProcess) -> None:
@@ -198,6 +206,41 @@ def test_only_workers_are_killed(stream: StreamProcess) -> None:
     stream.kill_workers()
     until(lambda: not stream.workers(), 60, "the worker is gone")
     assert stream.samples()[0].value == 1.0
+
+
+@pytest.fixture
+def executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+    """Stands for the executor of a cluster, which is none of the stream's processes."""
+    with subprocess.Popen(["sleep", "600"]) as running:
+        monkeypatch.setattr(SparkWorker, "executors", lambda self: executors_of(self, running))
+        yield running
+        running.kill()
+
+
+def executors_of(worker: SparkWorker, running: subprocess.Popen[bytes]) -> list[int]:
+    return [running.pid] if worker.host == "127.0.0.2" and running.poll() is None else []
+
+
+def test_executors_of_a_cluster_are_its_workers(
+    tmp_path: Path, executor: subprocess.Popen[bytes]
+) -> None:
+    given = tmp_path / "stack.toml"
+    given.write_text('[stream]\nmaster = "local[2]"\njars = "here"\n')
+    cluster = SparkCluster(tmp_path / "spark")
+    made = StreamProcess(given, tmp_path, 10, cluster)
+    settings = tomllib.loads(made.config.read_text())
+    assert settings["stream"]["master"] == cluster.url
+    assert settings["stream"]["delay"] == 10
+    assert settings["spark"]["spark"]["cores"]["max"] == 2
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as driver:
+        made._process = driver
+        made.pause_workers()
+        until(lambda: state(executor.pid) == "T", 60, "it is stopped")
+        made.resume()
+        until(lambda: state(executor.pid) != "T", 60, "it goes on")
+        made.kill_workers()
+        assert executor.wait() == -signal.SIGKILL
+        made.kill()
 
 
 def test_a_stream_that_crashed_is_started_again(stream: StreamProcess) -> None:

@@ -3,6 +3,7 @@
 import json
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from prometheus_client.samples import Sample
 
 from deploy.embedded import interrupts
 from deploy.embedded.errors import StartError
+from deploy.embedded.spark_cluster import SparkCluster
 from deploy.nemesis import __main__ as command_line
 from deploy.nemesis import agreement, hosts
 from deploy.nemesis.agreement import await_agreement, bound_s, is_received
@@ -20,7 +22,7 @@ from deploy.nemesis.clocks import CLOCK_FAULTS
 from deploy.nemesis.injector import Injector
 from deploy.nemesis.plan import RunKind, RunPlan
 from deploy.nemesis.record import RunRecord, first_line
-from deploy.nemesis.run import acknowledged, inject
+from deploy.nemesis.run import acknowledged, inject, spark_cluster
 from deploy.nemesis.schedule import FaultChoice, InjectedFault, PlannedFault
 from deploy.nemesis.verdict import Judgement, Violation, ViolationName
 from tests.unit.nemesis.scene import NemesisScene
@@ -90,6 +92,30 @@ def test_an_upgrade_takes_one_node_after_the_other() -> None:
         (2, 80.0, "127.0.0.2"),
     ]
     assert plan.releases == "4.1 to 5.0"
+
+
+def test_a_run_on_executors_has_all_faults_but_upgrades() -> None:
+    usual = RunPlan(seed=1, minutes=24, release="5.0", rate=20.0)
+    plan = replace(usual, kind=RunKind.EXECUTORS)
+    choices = [FaultChoice(kind, "it", kind) for kind in InjectedFault]
+    assert plan.faults(choices) == usual.faults(choices)
+    assert (plan.on_executors, usual.on_executors) == (True, False)
+
+
+def test_a_cluster_is_of_the_streams_host_and_ends_with_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    for what in ("start", "stop", "precede"):
+        note = partial(told.append, what)
+        monkeypatch.setattr(SparkCluster, what, lambda _, *words, note=note: note(*words[1:]))
+    plan = RunPlan(1, 1.0, "5.0", 1.0)
+    with spark_cluster(plan, tmp_path / "none") as none:
+        assert none is None
+    with spark_cluster(replace(plan, kind=RunKind.EXECUTORS), tmp_path / "spark") as made:
+        assert isinstance(made, SparkCluster)
+        assert told == ["precede", "start"]
+    assert told == ["precede", "start", "stop"]
 
 
 def test_counters_may_take_longer_than_rows() -> None:
