@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from deploy import wake_tables
-from streaming import settings
+from streaming import app, settings
+from streaming.settings import MetricsSettings
 from tests.containers import stack as containers
 from tests.endpoints import Endpoints
 
@@ -22,7 +23,16 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 DOCKERFILES = sorted(DEPLOY.glob("*/Dockerfile"))
 MADE = re.compile(r"install -d -o reconciler -g reconciler ((?:/\S+\s*)+)")
-SERVICES = {"cassandra", "kafka", "prepare", "agent", "reconciler", "prometheus", "grafana"}
+SERVICES = {
+    "cassandra",
+    "kafka",
+    "prepare",
+    "agent",
+    "reconciler",
+    "canary",
+    "prometheus",
+    "grafana",
+}
 
 
 def compose() -> dict[str, Any]:
@@ -173,15 +183,19 @@ def test_the_settings_file_is_accepted_and_says_what_compose_says() -> None:
 
 def test_the_settings_of_the_kubernetes_example_are_accepted(tmp_path: Path) -> None:
     text = (DEPLOY / "kubernetes" / "reconciler.yaml").read_text("utf-8")
-    objects = {part["kind"]: part for part in yaml.safe_load_all(text)}
-    assert set(objects) == {"ConfigMap", "Deployment"}
+    config, *deployments = yaml.safe_load_all(text)
+    assert config["kind"] == "ConfigMap"
     file = tmp_path / "reconcile.toml"
-    file.write_text(objects["ConfigMap"]["data"]["reconcile.toml"], encoding="utf-8")
+    file.write_text(config["data"]["reconcile.toml"], encoding="utf-8")
     read = settings.load(file, {})
-    [container] = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
-    assert container["ports"][0]["containerPort"] == read.metrics.port
-    names = {variable["name"]: "x" for variable in container["env"]}
-    assert settings.load(file, names).cassandra.username == "x"
+    containers = [each["spec"]["template"]["spec"]["containers"][0] for each in deployments]
+    assert [each["args"][0] for each in containers] == ["stream", "canary"]
+    ports = [each["ports"][0]["containerPort"] for each in containers]
+    assert ports == [read.metrics.port, read.metrics.canary_port]
+    for each in containers:
+        assert app.parsed(each["args"]).config is None
+        names = {variable["name"]: "x" for variable in each["env"]}
+        assert settings.load(file, names).cassandra.username == "x"
 
 
 def test_temporary_files_lie_in_a_folder_that_the_image_makes_for_its_user() -> None:
@@ -217,8 +231,21 @@ def test_the_settings_of_the_containers_seen_from_outside_are_accepted(tmp_path:
 def test_the_pages_are_scraped_where_the_reconciler_listens() -> None:
     port = tomllib.loads((DEPLOY / "reconcile.toml").read_text("utf-8"))["metrics"]["port"]
     scraped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text("utf-8"))
-    [job] = scraped["scrape_configs"]
-    assert job["static_configs"] == [{"targets": [f"reconciler:{port}"]}]
+    jobs = {job["job_name"]: job["static_configs"] for job in scraped["scrape_configs"]}
+    assert jobs == {
+        "reconciler": [{"targets": [f"reconciler:{port}"]}],
+        "reconciler-canary": [{"targets": [f"canary:{MetricsSettings().canary_port}"]}],
+    }
+
+
+def test_canaries_are_written_beside_the_stream_and_by_their_own_process() -> None:
+    services = compose()["services"]
+    assert services["canary"]["command"] == ["canary"]
+    assert services["canary"]["build"] == services["reconciler"]["build"]
+    assert f":{MetricsSettings().canary_port}/" in " ".join(
+        services["canary"]["healthcheck"]["test"]
+    )
+    assert "reconciler" not in services["canary"]["depends_on"], "it goes on without the stream"
 
 
 def test_all_tables_that_prepare_makes_can_be_captured() -> None:
