@@ -21,6 +21,12 @@ from streaming.pipeline.spark_state import STANDALONE
 log = logging.getLogger(SPARK)
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
+FILES = {
+    "spark.submit.pyFiles": "--py-files",
+    "spark.archives": "--archives",
+    "spark.jars": "--jars",
+}
+"""What a JVM serves to executors, or puts on its own class path, only at its start."""
 OPTION = re.compile(
     "Invalid (initial|maximum) heap|Unrecognized (VM )?option|NumberFormatException"
 )
@@ -34,9 +40,10 @@ ALWAYS_WARNED = "WARNING: Using incubator modules"
 
 
 def launch_jvm(conf: SparkConf) -> JavaGateway:
-    """Start the JVM with a thread that logs its output.
+    """Start the JVM with a thread that logs its output; that of `spark-submit` runs already.
 
-    Raises `Misconfigured` if it refuses an option, `SparkDied` if it does not start.
+    Raises `Misconfigured` if it refuses an option, or runs without one that it must be started
+    with; `SparkDied` if it does not start.
     """
     reads, writes = os.pipe()
     output, first = os.fdopen(reads, "rb"), list[str]()
@@ -44,13 +51,24 @@ def launch_jvm(conf: SparkConf) -> JavaGateway:
     logging_it.start()
     ended: PySparkRuntimeError | None = None
     try:
-        return launch_gateway(conf, {"stderr": writes})
+        gateway = launch_gateway(conf, {"stderr": writes})
+        if gateway.proc is None:
+            refuse_without_files(gateway, conf)
+        return gateway
     except PySparkRuntimeError as failed:
         ended = failed
     finally:
         os.close(writes)  # the JVM has its own
     logging_it.join(AT_ITS_END)
     raise _why(first) from ended
+
+
+def refuse_without_files(gateway: JavaGateway, conf: SparkConf) -> None:
+    """Raise `Misconfigured` if `spark-submit` was not given the files that ``conf`` names."""
+    given = gateway.jvm.java.lang.System.getProperty
+    for name, option in FILES.items():
+        if conf.contains(name) and not given(name):
+            raise Misconfigured(f"spark-submit was started without {option} {conf.get(name)}")
 
 
 def _why(first: Iterable[str]) -> ReconcilerError:
