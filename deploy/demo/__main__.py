@@ -1,6 +1,6 @@
 """The main job on real servers, from nothing: `make demo`.
 
-    python -m deploy.demo [--seed N] [--operations N] [--keep]
+    python -m deploy.demo [--seed N] [--operations N] [--keep] [--spark-cluster]
 
 Starts Cassandra, Kafka, the change agent and the reconciler in a temporary folder, lets users work
 and statements fail, and judges the outcome. Exits with 0 where exactly the planted differences
@@ -15,7 +15,8 @@ import signal
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -29,6 +30,8 @@ from deploy.demo.summary import summary
 from deploy.demo.verdict import judged
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.errors import EmbeddedError
+from deploy.embedded.settings_file import Sections
+from deploy.embedded.spark_cluster import SparkCluster
 from deploy.mailserver.attachments import REFERENCES
 from deploy.mailserver.faults import FaultKind
 from deploy.mailserver.rights import USER_RIGHTS
@@ -46,6 +49,8 @@ FEWEST_FAULTS = 100
 FAULTS_PER_OPERATION = 0.15
 ELSEWHERE = 0.1
 """Of these so many again strike each index and counter table, rights of users, and references."""
+SHIPPED = ("reconcilers", "checkpoints", "streaming")
+"""What executors get of the project."""
 FAILURES = (EmbeddedError, StreamDiedError, TooSlowError, ReconcilerError, *SERVER_TROUBLE)
 
 
@@ -87,7 +92,7 @@ def workload_of(operations: int, seed: int) -> Workload:
 
 
 def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
-    with ExitStack() as ending:
+    with _cluster(given, folder, screen) as spark, ExitStack() as ending:
         screen.say(f"starting Cassandra, Kafka and the change agent in {folder}")
         stack = Stack(
             folder / "stack", Wanted(tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
@@ -99,13 +104,29 @@ def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
         stack.up()
         pace = pace_of(time.monotonic() - began)
         screen.say(f"the servers run; the reconciler's delay is {pace.delay:.0f} s on this machine")
-        play = Play(workload_of(given.operations, given.seed), folder, screen, pace)
+        play = Play(workload_of(given.operations, given.seed), folder, screen, pace, spark)
         evidence = play.run(stack)
         verdict = judged(evidence)
         if given.keep:
             ending.pop_all()
     print(*("", *summary(evidence, verdict)), sep="\n", flush=True)
     return FINE if verdict.fine else NOT_AS_IT_SHOULD_BE
+
+
+@contextmanager
+def _cluster(given: argparse.Namespace, folder: Path, screen: Screen) -> Iterator[Sections]:
+    """The settings of a Spark cluster that is up inside; none where none is wanted."""
+    if not given.spark_cluster:
+        yield {}
+        return
+    screen.say("starting a Spark master and two workers, whose Python does not have the project")
+    cluster = SparkCluster(folder / "spark", applications=2)
+    try:
+        cluster.start()
+        yield cluster.settings_for(SHIPPED)
+    finally:
+        _ignore_interrupts()
+        cluster.stop()
 
 
 def _leave(given: argparse.Namespace, folder: Path, screen: Screen, code: int) -> None:
@@ -151,6 +172,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="of operations and faults (default 1)")
     parser.add_argument(
         "--operations", type=_operations, default=OPERATIONS, help=f"default {OPERATIONS}"
+    )
+    parser.add_argument(
+        "--spark-cluster",
+        action="store_true",
+        help="run the stream and its sweep on a Spark cluster, which ends with them",
     )
     parser.add_argument("--keep", action="store_true", help="leave the servers running at the end")
     return parser

@@ -27,6 +27,7 @@ from deploy.demo.users import Users
 from deploy.demo.verdict import Exhibits, Line, judged
 from deploy.embedded import Stack
 from deploy.embedded.errors import StartError
+from deploy.embedded.settings_file import Sections
 from deploy.embedded.wait import until
 from deploy.mailserver.connection import connected
 from deploy.mailserver.james import create_schema
@@ -59,6 +60,8 @@ class Play:
     folder: Path
     screen: Screen
     pace: Pace = field(default_factory=Pace)
+    spark: Sections = field(default_factory=dict)
+    """Settings of the Spark cluster on which the stream runs; none: in its own process."""
 
     def run(self, stack: Stack) -> Exhibits:
         """All acts on a stack that is up.
@@ -75,7 +78,7 @@ class Play:
                 old = OldMail(Planter(session, stack.keyspace, ledger, self.workload.seed))
                 end_segment(session)
             self.screen.say("starting `reconcile stream --mode repair`")
-            stream = open_things.enter_context(Stream(stack.config, self.folder, self.pace))
+            stream = open_things.enter_context(self._stream(stack.config))
             self.screen.say("turning change capture on, so that the agent sees the tables")
             stack.capture_tables()
             stream.wait_until_watching()
@@ -93,6 +96,9 @@ class Play:
                     evidence = self._await_the_end(stream, ledger, partial(look, ledger.settle()))
             self.screen.say("stopping the reconciler")
         return evidence
+
+    def _stream(self, stack_settings: Path) -> Stream:
+        return Stream(stack_settings, self.folder, self.pace, self.spark)
 
     def _lose_a_first_row(
         self, session: Session, keyspace: str, stream: Stream, ledger: Ledger

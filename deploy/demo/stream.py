@@ -13,7 +13,7 @@ from deploy.demo.pace import Pace
 from deploy.demo.sight import Sight, look
 from deploy.embedded.jars import JARS
 from deploy.embedded.process import processes_of_session
-from deploy.embedded.settings_file import Sections, as_toml
+from deploy.embedded.settings_file import Sections, as_toml, over
 from deploy.embedded.wait import until
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.history import MESSAGES
@@ -76,8 +76,7 @@ def demo_settings(stack: Mapping[str, Mapping[str, Any]], folder: Path, pace: Pa
         "canary": {"usual_delay": SLOW_CAPTURE_S, "lost_after": 2 * pace.delay},
         "metrics": {"port": 0, "canary_port": 0, "sweep_port": 0},
     }
-    names = {**stack, **changes}
-    return {name: {**stack.get(name, {}), **changes.get(name, {})} for name in names}
+    return over(stack, changes)
 
 
 class Stream:
@@ -86,12 +85,16 @@ class Stream:
     As a context manager it is started inside, and gone after.
     """
 
-    def __init__(self, stack_settings: Path, folder: Path, pace: Pace) -> None:
-        """Write its settings file into `folder`, where its log goes too."""
+    def __init__(self, stack_settings: Path, folder: Path, pace: Pace, spark: Sections) -> None:
+        """Write its settings file into `folder`, where its log goes too.
+
+        `spark` has the settings of a Spark cluster, if it runs on one.
+        """
         self.config = folder / "demo.toml"
         self.log = folder / "reconcile.log"
         stack = tomllib.loads(stack_settings.read_text(encoding="utf-8"))
-        self.config.write_text(as_toml(demo_settings(stack, folder, pace)), encoding="utf-8")
+        sections = demo_settings(over(stack, spark), folder, pace)
+        self.config.write_text(as_toml(sections), encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
         self._port: int | None = None
 

@@ -1,6 +1,7 @@
 """The ready settings file of the reconciler for one stack."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from deploy.embedded.layout import Layout
@@ -33,6 +34,12 @@ def render(layout: Layout, spec: Spec) -> str:
         sections["cassandra"]["username"] = spec.admin.username
         sections["cassandra"]["password"] = spec.admin.password
     return as_toml(sections)
+
+
+def over(below: Mapping[str, Mapping[str, Any]], above: Sections) -> Sections:
+    """The settings of both; of one that both have, the value above."""
+    names = {**below, **above}
+    return {name: {**below.get(name, {}), **above.get(name, {})} for name in names}
 
 
 def as_toml(sections: Sections) -> str:

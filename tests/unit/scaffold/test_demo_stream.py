@@ -4,15 +4,17 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
-from deploy.demo.__main__ import main, workload_of
+from deploy.demo.__main__ import SHIPPED, main, workload_of
 from deploy.demo.pace import Pace, pace_of
 from deploy.demo.play import days_since
-from deploy.demo.stream import demo_settings
+from deploy.demo.stream import Stream, demo_settings
 from deploy.embedded.process import processes_of_session
 from deploy.embedded.settings_file import Sections, as_toml
+from deploy.embedded.spark_cluster import SparkCluster
 from deploy.mailserver.attachments import REFERENCES
 from deploy.mailserver.counters import COUNTER_TABLES
 from deploy.mailserver.faults import COUNTER_FAULTS, INDEX_FAULTS, MESSAGE_FAULTS, FaultKind
@@ -21,7 +23,7 @@ from deploy.mailserver.indexes import INDEX_PROJECTIONS
 from deploy.mailserver.rights import USER_RIGHTS
 from deploy.stream_process import metrics_port
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
-from streaming.settings import load
+from streaming.settings import load, refuse_unfit_cluster
 
 STACK: Sections = {
     "cassandra": {"hosts": ["127.0.0.1"], "port": 9999, "keyspace": "apache_james"},
@@ -39,6 +41,18 @@ def test_the_settings_are_ones_that_the_product_takes(tmp_path: Path) -> None:
     assert settings.rights.truth == "eventstore"
     assert settings.attachments.tables == ("attachmentmessageid",)
     assert set(settings.repair.projections) == {each.name for each in MESSAGE_PROJECTIONS}
+
+
+def test_it_runs_on_a_spark_cluster_where_the_settings_say_so(tmp_path: Path) -> None:
+    stack, spark = tmp_path / "stack.toml", SparkCluster(tmp_path / "spark").settings_for(SHIPPED)
+    stack.write_text(as_toml(STACK), encoding="utf-8")
+    settings = load(Stream(stack, tmp_path, Pace(), spark).config, {})
+    assert settings.stream.master == spark["stream"]["master"]
+    assert settings.stream.checkpoint_dir == str(tmp_path / "checkpoint")
+    assert dict(settings.spark)["spark.cores.max"] == "2"
+    refuse_unfit_cluster(settings, {})
+    with ZipFile(dict(settings.spark)["spark.submit.pyFiles"]) as code:
+        assert {name.partition("/")[0] for name in code.namelist()} == set(SHIPPED)
 
 
 @pytest.mark.parametrize(("start", "delay"), [(1, 5), (20, 5), (60, 15), (1000, 45)])
