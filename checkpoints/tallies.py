@@ -60,8 +60,8 @@ class Tallies(Protocol):
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         """Store that these chunks changed at a time (µs); durable when this returns."""
 
-    def marked_since(self, at: Micros) -> Iterator[UUID]:
-        """The mailboxes marked since a time (µs), or up to an hour earlier; some repeatedly."""
+    def marked_in(self, hour: int) -> Iterator[UUID]:
+        """The mailboxes marked in an hour, counted from the epoch, page by page."""
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """The stored chunks of a mailbox."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from uuid import UUID
 
 from cassandra import ConsistencyLevel
 
 from checkpoints.cassandra.store import Request, Store
-from checkpoints.clock import HOUR, now_micros
+from checkpoints.clock import HOUR
 from checkpoints.tallies import MARKS_KEPT_DAYS, Chunk, ChunkSums
 from reconcilers.declared.tally import NOTHING, Sum, Sums
 from reconcilers.words.model import Micros
@@ -27,10 +27,9 @@ KEPT = int(timedelta(days=MARKS_KEPT_DAYS).total_seconds())
 class CassandraTallies:
     """`checkpoints.tallies.Tallies`; another ``width`` (UIDs in a chunk) restarts all counts."""
 
-    def __init__(self, store: Store, width: int, clock: Callable[[], Micros] = now_micros) -> None:
+    def __init__(self, store: Store, width: int) -> None:
         self._store = store
         self._width = width
-        self._clock = clock
         self._mark = store.prepare(
             "UPDATE $ks.tallies USING TIMESTAMP ? SET marked_at = ?"
             " WHERE mailboxid = ? AND width = ? AND chunk = ?"
@@ -74,12 +73,11 @@ class CassandraTallies:
         for requests in (marks, notes):
             self._store.run("marking tallies", self._store.by_replica(requests, CHUNKS_A_BATCH))
 
-    def marked_since(self, at: Micros) -> Iterator[UUID]:
-        """The mailboxes marked since a time (µs), hour by hour up to now."""
-        for hour in range(at // HOUR, self._clock() // HOUR + 1):
-            for bucket in range(BUCKETS):
-                for (mailboxid,) in self._store.rows("reading marks", self._noted, hour, bucket):
-                    yield mailboxid
+    def marked_in(self, hour: int) -> Iterator[UUID]:
+        """The mailboxes marked in an hour, page by page."""
+        for bucket in range(BUCKETS):
+            for (mailboxid,) in self._store.rows("reading marks", self._noted, hour, bucket):
+                yield mailboxid
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """The stored chunks of a mailbox, from one partition."""

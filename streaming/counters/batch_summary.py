@@ -8,6 +8,7 @@ from uuid import UUID
 
 from reconcilers.capture.frontier import Proven
 from reconcilers.counters.open_message import OpenMessage
+from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Waiting
 
 
@@ -15,6 +16,7 @@ from reconcilers.words.waiting import Waiting
 class BatchSummary:
     """How many ``changes`` of each mailbox were released from the settle window.
 
+    Their chunks were marked after ``since`` (µs), when the summary before this one was made.
     ``proven`` is the frontier, ``paused_because`` why nothing may be repaired now, and
     ``open_messages`` the messages of each mailbox that have an open finding.
     """
@@ -23,3 +25,4 @@ class BatchSummary:
     proven: Proven = field(default_factory=dict)
     paused_because: Waiting | None = None
     open_messages: Mapping[UUID, Sequence[OpenMessage]] = field(default_factory=dict)
+    since: Micros = 0

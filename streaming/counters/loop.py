@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event
-from uuid import UUID
 
 from checkpoints.clock import to_micros
 from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused
 from reconcilers.words.waiting import Waiting
 from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRows
 from streaming.counters.pending_counter import PendingCounter
@@ -31,61 +31,6 @@ TURN = 5.0
 """Seconds to work on due counters before batches, findings and metrics have their turn."""
 REFUSED_FOR = 60.0
 """Seconds to leave a counter alone that may not be read."""
-
-
-@dataclass(slots=True)
-class ChangedMailboxes:
-    """Mailboxes whose counters are still to be scheduled; at first those that are ``marked``.
-
-    The marked ones are added again whenever ``epoch`` changes: after a sweep, which marks all, or
-    when a tally is kept in another table.
-    """
-
-    scheduler: CounterScheduler
-    counters: CounterRows
-    marked: Callable[[], Iterable[UUID]]
-    epoch: Callable[[], object] = lambda: None
-    _changed: set[UUID] = field(default_factory=set)
-    _begun: bool = False
-    _epoch: object = None
-    _refused_until: float = float("-inf")
-
-    def __len__(self) -> int:
-        """How many mailboxes are left."""
-        return len(self._changed)
-
-    def begin(self) -> None:
-        """Add the mailboxes that were marked before this process started, once."""
-        if not self._begun:
-            self._epoch = self.epoch()
-            self._changed.update(self.marked())
-            self._begun = True
-
-    def look_for_epoch(self) -> None:
-        """Add all marked mailboxes again if the epoch has changed."""
-        epoch = self.epoch()
-        if epoch != self._epoch:
-            self._changed.update(self.marked())
-            self._epoch = epoch
-
-    def add(self, mailboxes: Iterable[UUID]) -> None:
-        """Add mailboxes that have changed."""
-        self._changed.update(mailboxes)
-
-    def schedule(self, end: float) -> None:
-        """Schedule the counters of these mailboxes until ``end`` (monotonic, s)."""
-        if time.monotonic() < self._refused_until:
-            return
-        for mailboxid in list(self._changed):
-            if time.monotonic() > end:
-                return
-            try:
-                self.scheduler.changed(self.counters.of_mailbox(mailboxid))
-            except Refused as refused:
-                log.warning("whose mailboxes are is not known: %s", refused)
-                self._refused_until = time.monotonic() + REFUSED_FOR
-                return
-            self._changed.discard(mailboxid)
 
 
 @dataclass(slots=True)
@@ -140,7 +85,7 @@ class CounterLoop:
         """Take in all ended batches, so that a look has all changes before it is judged."""
         for batch in self._ended(wait):
             self.scheduler.take(batch)
-            self.changed.add(batch.changes)
+            self.changed.take(batch)
 
     def _ended(self, wait: float) -> Iterator[BatchSummary]:
         try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from reconcilers.counters.late import Past
+from streaming.counters.mailbox_changes import NumberedChanges
 
 SPANS = 60
 """Spans of time within L, by which changes are counted."""
@@ -22,20 +23,22 @@ class RecentChanges:
 
     lag: float
     steady: Callable[[], float]
-    _spans: deque[tuple[float, Counter[UUID]]] = field(default_factory=deque)
+    _spans: deque[tuple[float, NumberedChanges]] = field(default_factory=deque)
     _began: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._began = self.steady()
 
-    def take(self, changes: Mapping[UUID, int]) -> None:
+    def take(self, came: NumberedChanges) -> None:
         """Count changes that were released now."""
-        if not changes or not self.lag:
+        if not len(came.numbers) or not self.lag:
             return
         now = self.steady()
         if not self._spans or self._spans[-1][0] + self.lag / SPANS < now:
-            self._spans.append((now, Counter()))
-        self._spans[-1][1].update(changes)
+            self._spans.append((now, came))
+        else:
+            since, before = self._spans[-1]
+            self._spans[-1] = since, before.and_of(came)
         self._forget(now)
 
     def past(self, mailboxes: Collection[UUID]) -> Past:
@@ -44,7 +47,7 @@ class RecentChanges:
         self._forget(now)
         found: Counter[UUID] = Counter()
         for _, changes in self._spans:
-            found.update({one: changes[one] for one in mailboxes if one in changes})
+            found.update(changes.among(mailboxes))
         return Past(found, complete=now >= self._began + self.lag)
 
     def _forget(self, now: float) -> None:

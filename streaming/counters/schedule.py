@@ -31,6 +31,7 @@ from streaming.counters.correct import Conclusion, Corrector
 from streaming.counters.counter_findings import CounterFindings
 from streaming.counters.counter_row import CounterRow
 from streaming.counters.look_rules import LookRules
+from streaming.counters.mailbox_changes import NumberedChanges
 from streaming.counters.observe import CounterObserver, WholeLook
 from streaming.counters.pending_counter import PendingCounter, WaitingLook
 
@@ -62,10 +63,13 @@ class CounterScheduler:
         """
         before, self._batch = self._batch, batch
         self.observer.counting.open.take(batch.open_messages)
-        self.observer.recent.take(batch.changes)
+        changes = NumberedChanges.of(batch.changes)
+        self.observer.recent.take(changes)
         self.observer.heard(batch.proven)
-        for each in self._pending.values():
-            came = {one: batch.changes[one] for one in each.mailboxes if one in batch.changes}
+        looked = [each for each in self._pending.values() if each.mailboxes]
+        changed = changes.among({one for each in looked for one in each.mailboxes})
+        for each in looked:
+            came = {one: changed[one] for one in each.mailboxes if one in changed}
             if came and each.still is not None:
                 each.still = each.still.heard(sum(came.values()), self.clock())
             if each.counting is not None:

@@ -87,10 +87,13 @@ class BatchSummaries:
     take: Callable[[BatchSummary], None]
     paused_because: Callable[[], Waiting | None]
     open_messages: Callable[[], Mapping[UUID, Sequence[OpenMessage]]]
+    _told_at: Micros = 0
 
-    def tell(self, look: BatchLook, proven: Proven) -> None:
-        """Send the summary of a slice; ``proven`` is how far each node is looked at."""
-        self.take(BatchSummary(look.changes, proven, self.paused_because(), self.open_messages()))
+    def tell(self, look: BatchLook, proven: Proven, now: Micros) -> None:
+        """Send the summary of a slice at a time (µs), with how far each node is looked at."""
+        paused, found = self.paused_because(), self.open_messages()
+        self.take(BatchSummary(look.changes, proven, paused, found, self._told_at))
+        self._told_at = now
 
 
 @dataclass(slots=True)
@@ -112,9 +115,9 @@ class BatchRecord:
     def ended(self, look: BatchLook, piece: Slice) -> Proven:
         """Record a finished slice. Returns how far each node is looked at by now."""
         proven = self.frontier.hear(look.echoes, piece.end, piece.done_before)
-        if self.summaries is not None:
-            self.summaries.tell(look, proven)
         now = self.clock()
+        if self.summaries is not None:
+            self.summaries.tell(look, proven, now)
         if piece.records or abs(now - self._recorded_at) > IDLE_RECORD:
             self.position.record(piece.end, self.frontier.reached())
             self._recorded_at = now

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 
@@ -28,6 +27,7 @@ from reconcilers.declared.family import Family, Projection
 from reconcilers.rows.memory import believed_since
 from reconcilers.rows.seen import wakes_of
 from reconcilers.words.model import KeyValue, Micros, Slot, Suspect, Wake
+from streaming.counters.mailbox_changes import MailboxChanges
 from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys, WriteTimes
@@ -120,7 +120,7 @@ class BatchLook:
     bad: Counter[str] = field(default_factory=Counter)
     times: WriteTimes = field(default_factory=WriteTimes)
     beyond: Beyond = field(default_factory=Beyond)
-    changes: Counter[UUID] = field(default_factory=Counter)
+    changes: MailboxChanges = field(default_factory=MailboxChanges)
     echoes: list[Echoes] = field(default_factory=list)
 
     def add(self, looked: LookResult) -> None:

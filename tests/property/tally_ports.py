@@ -197,8 +197,8 @@ class SlowTallies:
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         self.ports.world.tallies.mark(touched, at)
 
-    def marked_since(self, at: Micros) -> Iterator[UUID]:
-        return self.ports.world.tallies.marked_since(at)
+    def marked_in(self, hour: int) -> Iterator[UUID]:
+        return self.ports.world.tallies.marked_in(hour)
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         self.ports.hiccup()

@@ -20,14 +20,16 @@ from reconcilers.declared.tally import Sum, Sums, Tally
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.model import Micros
+from streaming.counters import changed_mailboxes
 from streaming.counters import loop as loop_module
 from streaming.counters.both_sides import BothSides
+from streaming.counters.changed_mailboxes import ChangedMailboxes, MarkedHours
 from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.look_rules import LookRules
-from streaming.counters.loop import ChangedMailboxes, CounterLoop
+from streaming.counters.loop import CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.pending_counter import PendingCounter, WaitingLook
@@ -55,7 +57,6 @@ from tests.property.tally_ports import (
 
 K = 3
 ATTEMPTS = 3
-HOUR: Micros = 3_600_000_000
 NO_LIMIT = dict.fromkeys(Sum, 1_000_000_000)
 
 
@@ -159,7 +160,7 @@ class Instance:
         counters = CounterRows(FAMILIES, owners)
         self.loop = CounterLoop(
             scheduler=watch,
-            changed=ChangedMailboxes(watch, counters, self._marked),
+            changed=ChangedMailboxes(watch, counters, MarkedHours(world.tallies.marked_in)),
             counters=counters,
             findings=findings,
             asked=(),
@@ -182,9 +183,6 @@ class Instance:
         world = self.ports.world
         self.counts.update(["loss proven"])
         end_memory(world.lineage, MemoryLosses().record, Loss(world.now, why))
-
-    def _marked(self) -> list[UUID]:
-        return list(self.ports.world.tallies.marked_since(self.ports.world.now - HOUR))
 
     def _count(self, tally: Tally, outcome: str) -> None:
         self.counts[outcome] += 1
@@ -263,7 +261,8 @@ class Run:
         until = self.world.now + duration
         clock = SimpleNamespace(monotonic=lambda: self.world.now / 1e6)
         tick = patch.object(loop_module, "TICK", self.climate.idle / 1e6)
-        with patch.object(loop_module, "time", clock), tick:
+        others = patch.object(changed_mailboxes, "time", clock)
+        with patch.object(loop_module, "time", clock), others, tick:
             while self.world.now < until:
                 instance = self.instance()
                 try:

@@ -22,6 +22,7 @@ from reconcilers.words.model import Micros
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.both_sides import BothSides
 from streaming.counters.count import CountedRange, MailboxCounter
+from streaming.counters.mailbox_changes import NumberedChanges
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
 from tests.builders.counters import NODE, OF_MAILBOX, Bench, K
@@ -243,7 +244,7 @@ def test_changes_are_kept_for_l_and_a_span_longer() -> None:
     now = [0.0]
     recent = RecentChanges(600.0, lambda: now[0])
     for now[0] in range(0, 100, 5):
-        recent.take({BOX: 1})
+        recent.take(NumberedChanges.of({BOX: 1}))
     assert recent.past([BOX, OTHER]) == Past({BOX: 20}, complete=False)
     now[0] = 600.0
     assert recent.past([BOX]) == Past({BOX: 20})
@@ -253,5 +254,5 @@ def test_changes_are_kept_for_l_and_a_span_longer() -> None:
 
 def test_where_counters_are_written_within_the_delay_nothing_is_kept() -> None:
     recent = RecentChanges(0.0, lambda: 0.0)
-    recent.take({BOX: 1_000})
+    recent.take(NumberedChanges.of({BOX: 1_000}))
     assert recent.past([BOX]) == Past({})

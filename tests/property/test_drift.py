@@ -17,6 +17,7 @@ from uuid import UUID
 
 import pytest
 
+from checkpoints.clock import HOUR
 from checkpoints.tallies import Chunk
 from reconcilers.capture.frontier import Marks, Proven
 from reconcilers.counters import drift
@@ -35,7 +36,7 @@ from tests.property.faults import CrashError, Outcome
 from tests.property.seeded import assert_met, breaks, played
 from tests.property.tallies import CLIMATES, Weather
 from tests.property.tally_ports import POINTS, PointedRounds, Ports
-from tests.property.tally_runs import ATTEMPTS, HOUR, K, Run
+from tests.property.tally_runs import ATTEMPTS, K, Run
 
 Property = Callable[[int], Run]
 FAULTS = 0.05

@@ -10,7 +10,6 @@ from checkpoints.clock import now_micros, to_micros
 from checkpoints.lease import Lease, time_awake_or_asleep
 from checkpoints.losses import Cause
 from checkpoints.sweeps import of_systems
-from checkpoints.tallies import marks_begin
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
 from reconcilers.declared.tally import Sum, Tally
@@ -20,6 +19,7 @@ from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.counters.both_sides import BothSides
+from streaming.counters.changed_mailboxes import ChangedMailboxes, MarkedHours
 from streaming.counters.correct import Corrector
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
@@ -27,7 +27,7 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.live_table import LiveTables
 from streaming.counters.look_rules import LookRules
-from streaming.counters.loop import ChangedMailboxes, CounterLoop
+from streaming.counters.loop import CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import FrontierMarks
@@ -94,10 +94,10 @@ def _changed(
     opened: OpenedStream, scheduler: CounterScheduler, counters: CounterRows, live: LiveTables
 ) -> ChangedMailboxes:
     tallies, keyspace = opened.job.connections().tallies, opened.settings.cassandra.keyspace
-    marked = partial(tallies.marked_since, marks_begin(now_micros()))
     sweeps = CassandraSweeps(opened.store, keyspace)
     of_messages, names = partial(_swept_at, sweeps), opened.job.family.names
-    return ChangedMailboxes(scheduler, counters, marked, lambda: (of_messages(names), live.kept()))
+    epoch = lambda: (of_messages(names), live.kept())  # noqa: E731
+    return ChangedMailboxes(scheduler, counters, MarkedHours(tallies.marked_in), epoch)
 
 
 def _swept_at(sweeps: CassandraSweeps, systems: Collection[str]) -> Micros | None:

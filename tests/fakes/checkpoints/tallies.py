@@ -7,6 +7,7 @@ from dataclasses import replace
 from threading import Lock
 from uuid import UUID
 
+from checkpoints.clock import HOUR
 from checkpoints.tallies import Chunk, ChunkSums
 from reconcilers.declared.tally import NOTHING, Sums
 from reconcilers.words.model import Micros
@@ -17,7 +18,7 @@ class MemoryTallies:
 
     def __init__(self) -> None:
         self._chunks: dict[UUID, dict[int, Chunk]] = {}
-        self._noted: dict[UUID, Micros] = {}
+        self._noted: dict[int, set[UUID]] = {}
         self._whole: dict[UUID, Micros] = {}
         self._since: Micros | None = None
 
@@ -29,16 +30,14 @@ class MemoryTallies:
     def mark(self, touched: Mapping[UUID, Collection[int]], at: Micros) -> None:
         """These chunks have changed; a mailbox is noted without any, too."""
         for mailboxid, numbers in touched.items():
-            self._noted[mailboxid] = max(at, self._noted.get(mailboxid, at))
+            self._noted.setdefault(at // HOUR, set()).add(mailboxid)
             chunks = self._chunks.setdefault(mailboxid, {})
             for number in numbers:
                 before = chunks.get(number, Chunk())
                 chunks[number] = replace(before, marked_at=max(at, before.marked_at or at))
 
-    def marked_since(self, at: Micros) -> Iterator[UUID]:
-        for mailboxid, noted in list(self._noted.items()):
-            if noted >= at:
-                yield mailboxid
+    def marked_in(self, hour: int) -> Iterator[UUID]:
+        yield from list(self._noted.get(hour, ()))
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         chunks, whole_at = dict(self._chunks.get(mailboxid, {})), self._whole.get(mailboxid)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from checkpoints.clock import HOUR
 from reconcilers.declared.tally import Sum
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.rows.decision import retried
@@ -382,7 +383,7 @@ def test_while_its_table_refuses_a_counter_is_marked_so_that_a_restart_finds_it(
     wrong.look(K)
     before = wrong.now
     wrong.look(2 * K)
-    assert list(wrong.tallies.marked_since(before)) == [MAILBOX]
+    assert list(wrong.tallies.marked_in(before // HOUR)) == [MAILBOX]
 
 
 def test_without_a_finding_nothing_ends(wrong: Bench) -> None:

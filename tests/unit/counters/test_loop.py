@@ -14,19 +14,16 @@ from uuid import UUID
 import pytest
 from prometheus_client import CollectorRegistry
 
+from checkpoints.clock import HOUR
 from reconcilers.limits.breakers import Breaker
 from reconcilers.rows.decision import retried
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused, Unreachable
+from streaming.counters import changed_mailboxes
 from streaming.counters import loop as loop_module
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.loop import (
-    PAUSE,
-    RECALL_EVERY,
-    REFUSED_FOR,
-    ChangedMailboxes,
-    CounterLoop,
-)
+from streaming.counters.changed_mailboxes import ChangedMailboxes, MarkedHours
+from streaming.counters.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, CounterLoop
 from streaming.counters.progress import CounterProgress
 from streaming.monitoring.metrics import Metrics
 from tests.builders.counters import (
@@ -41,7 +38,7 @@ from tests.builders.counters import (
     L,
 )
 from tests.builders.failing import unreachable
-from tests.builders.rows import DELAY, MAILBOX
+from tests.builders.rows import DELAY, MAILBOX, NOW
 
 
 @dataclass
@@ -100,7 +97,7 @@ class Thread:
         self.loop = CounterLoop(
             scheduler=bench.watch,
             changed=ChangedMailboxes(
-                bench.watch, bench.subjects, lambda: self.marked, lambda: self.swept_at
+                bench.watch, bench.subjects, MarkedHours(self.marked_in), lambda: self.swept_at
             ),
             counters=bench.subjects,
             findings=bench.findings,
@@ -108,6 +105,10 @@ class Thread:
             progress=CounterProgress(self.metrics),
             _queue=Inbox(self.bench),  # type: ignore[arg-type]
         )
+
+    def marked_in(self, hour: int) -> Iterator[UUID]:
+        """All were marked at the bench's first hour."""
+        return iter(self.marked if hour == NOW // HOUR else ())
 
     def live(self, seconds: float) -> None:
         self.loop.run(Stop(self.bench, seconds))
@@ -131,7 +132,10 @@ class Thread:
 def thread() -> Iterator[Thread]:
     bench = Bench()
     clock = SimpleNamespace(monotonic=lambda: bench.now / 1e6)
-    with patch.object(loop_module, "time", clock):
+    with (
+        patch.object(loop_module, "time", clock),
+        patch.object(changed_mailboxes, "time", clock),
+    ):
         yield Thread(bench)
 
 
@@ -304,12 +308,13 @@ def test_a_counter_that_may_not_be_read_holds_up_no_other(
 def test_marks_that_cannot_be_read_at_the_start_are_read_later(thread: Thread) -> None:
     fails = [Unreachable("no host answered")]
 
-    def marked() -> list[UUID]:
+    def marked(hour: int) -> Iterator[UUID]:
         if fails:
             raise fails.pop()
-        return [MAILBOX]
+        return thread.marked_in(hour)
 
-    thread.loop.changed.marked = marked
+    thread.marked = [MAILBOX]
+    thread.loop.changed.hours.marked = marked
     thread.live(GATHERED + 2 * PAUSE)
     assert thread.bench.counts == {"agrees": 2}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
@@ -16,6 +15,7 @@ from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Slot
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.mailbox_changes import MailboxChanges
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import BatchRecord, BatchSummaries, StreamPosition
 from streaming.pipeline.held_looks import HeldLooks
@@ -69,12 +69,12 @@ def test_counters_are_told_before_the_slice_is_settled(told: Told) -> None:
     told.record.position = replace(told.record.position, ids=unreachable)
     piece = Slice({("topic", 0): 0}, {("topic", 0): 5}, NOW, NOW)
     with pytest.raises(Unreachable):
-        told.record.ended(BatchLook(changes=Counter({MAILBOX: 3})), piece)
+        told.record.ended(BatchLook(changes=MailboxChanges.of({MAILBOX: 3})), piece)
     assert [each.changes for each in told.came] == [{MAILBOX: 3}]
 
 
 def test_the_changes_of_each_mailbox_are_told(told: Told) -> None:
-    changes = Counter({MAILBOX: 3, UUID(int=1): 1})
+    changes = MailboxChanges.of({MAILBOX: 3, UUID(int=1): 1})
     assert told.end(BatchLook(changes=changes)).changes == changes
 
 

@@ -1,0 +1,149 @@
+"""Mailboxes that find no room in memory are not forgotten: their marks are read again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pytest
+
+from checkpoints.clock import HOUR
+from checkpoints.tallies import MARKS_KEPT_DAYS
+from reconcilers.words.errors import Unreachable
+from streaming.counters import changed_mailboxes
+from streaming.counters.batch_summary import BatchSummary
+from streaming.counters.changed_mailboxes import MARKS_AT_ONCE, ChangedMailboxes, MarkedHours
+from tests.builders.counters import BOB, Bench
+from tests.builders.rows import DELAY, NOW
+
+NEVER = float("inf")
+
+
+def boxes(number: int, first: int = 0) -> list[UUID]:
+    return [UUID(int=first + each, version=1) for each in range(number)]
+
+
+@dataclass
+class Marks:
+    """Marks by hour; ``read`` has the hours that were asked for."""
+
+    of: dict[int, list[UUID]] = field(default_factory=dict)
+    read: list[int] = field(default_factory=list)
+    fails: list[Exception] = field(default_factory=list)
+
+    def marked_in(self, hour: int) -> Iterator[UUID]:
+        self.read.append(hour)
+        yield from self.of.get(hour, ())
+        if self.fails:
+            raise self.fails.pop()
+
+
+@dataclass
+class Scheduled:
+    """What finds its way to the scheduler."""
+
+    bench: Bench = field(default_factory=Bench)
+    marks: Marks = field(default_factory=Marks)
+    changed: ChangedMailboxes = field(init=False)
+
+    def __post_init__(self) -> None:
+        hours = MarkedHours(self.marks.marked_in)
+        self.changed = ChangedMailboxes(self.bench.watch, self.bench.subjects, hours)
+
+    def came(self, mailboxes: Sequence[UUID], since: int) -> None:
+        self.changed.take(BatchSummary(dict.fromkeys(mailboxes, 1), since=since))
+
+    def mailboxes(self) -> set[UUID]:
+        """Those with a pending counter, after all had time."""
+        self.changed.schedule(NEVER)
+        return {each for _, each in self.bench.watch._pending if isinstance(each, UUID)}
+
+
+@pytest.fixture
+def scheduled() -> Scheduled:
+    return Scheduled()
+
+
+def test_at_the_start_all_kept_marks_are_read(scheduled: Scheduled) -> None:
+    early, late = boxes(2), boxes(2, first=10)
+    scheduled.marks.of = {NOW // HOUR - 24: early, NOW // HOUR: late}
+    for _ in range(2):
+        scheduled.changed.begin()
+    assert scheduled.mailboxes() == {*early, *late}
+    hours = NOW // HOUR - 24 * MARKS_KEPT_DAYS, NOW // HOUR
+    assert (scheduled.marks.read[0], scheduled.marks.read[-1]) == hours
+    assert len(set(scheduled.marks.read)) == len(scheduled.marks.read)
+
+
+def test_what_finds_no_room_is_read_from_its_marks(
+    scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 5)
+    few, many = boxes(4), boxes(6, first=10)
+    scheduled.marks.of = {NOW // HOUR: [*few, *many]}
+    scheduled.came(few, since=NOW)
+    scheduled.came(many, since=NOW)
+    assert len(scheduled.changed) == len(few)
+    assert scheduled.mailboxes() == {*few, *many}
+
+
+def test_marks_are_read_from_before_the_batch_whatever_the_clocks_say(
+    scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker's clock may differ by the delay."""
+    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 0)
+    hour = NOW // HOUR + 5
+    scheduled.bench.now = (hour + 1) * HOUR - DELAY
+    scheduled.came(boxes(1), since=hour * HOUR + DELAY - 1)
+    scheduled.changed.schedule(NEVER)
+    assert scheduled.marks.read == [hour - 1, hour, hour + 1]
+
+
+def test_an_hour_that_is_being_read_is_read_again(
+    scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mark that came after its place was passed is found by the second reading only."""
+    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 0)
+    first, late = boxes(MARKS_AT_ONCE), boxes(1, first=MARKS_AT_ONCE)
+    scheduled.marks.of = {NOW // HOUR: [*first]}
+    scheduled.came(first, since=NOW)
+    assert scheduled.changed.hours.next() == first
+    scheduled.marks.of = {NOW // HOUR: [*late, *first]}
+    for _ in range(3):
+        scheduled.came(late, since=NOW)
+    assert scheduled.mailboxes() == {*late, *first}
+    assert Counter(scheduled.marks.read)[NOW // HOUR] == 2
+
+
+def test_after_an_error_the_hour_begins_again(scheduled: Scheduled) -> None:
+    scheduled.marks.of = {NOW // HOUR - 1: boxes(3), NOW // HOUR: boxes(3, first=10)}
+    scheduled.marks.fails = [Unreachable("no host answered")]
+    scheduled.changed.begin()
+    with pytest.raises(Unreachable):
+        scheduled.changed.schedule(NEVER)
+    assert scheduled.mailboxes() == {*boxes(3), *boxes(3, first=10)}
+
+
+def test_while_too_many_counters_are_pending_mailboxes_wait(
+    scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_mailboxes, "MOST_PENDING", 4)
+    scheduled.marks.of = {NOW // HOUR: boxes(20)}
+    scheduled.changed.begin()
+    assert len(scheduled.mailboxes()) == 4
+    done = set(boxes(20)) & scheduled.mailboxes()
+    for key in list(scheduled.bench.watch._pending):
+        scheduled.bench.watch._pending.pop(key)
+    assert len(scheduled.mailboxes() - done) == 4
+
+
+def test_a_mailbox_whose_owner_cannot_be_read_stays(scheduled: Scheduled) -> None:
+    (mailbox,) = boxes(1)
+    scheduled.bench.tables.give(mailbox, BOB)
+    scheduled.bench.tables.fails["owner"] = Unreachable("no host answered")
+    scheduled.came([mailbox], since=NOW)
+    with pytest.raises(Unreachable):
+        scheduled.changed.schedule(NEVER)
+    assert scheduled.mailboxes() == {mailbox}
