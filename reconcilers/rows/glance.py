@@ -111,6 +111,12 @@ def asked(shape: RawShape, keys: Keys) -> Asked:
     return Asked(found, keys.sources, others)
 
 
+def slot_and_source(shape: RawShape, slot: Slot, source: KeyValue) -> tuple[RawKey, RawCell]:
+    """A slot and its source as Cassandra's bytes."""
+    *encode, as_source = shape.encode
+    return _raw(encode, slot.key), as_source(source)
+
+
 def scanned(rows: Sequence[RawRow], width: int, source: int | None) -> Asked:
     """The slots of a scan's rows, as if a change of each had woken it.
 

@@ -1,9 +1,9 @@
 """The sampler: which changed keys are looked at 10 s, 1 min and 10 min after the change. Pure.
 
 It measures how consistent the projections are, and decides on no repair. One key in ``one_in`` is
-sampled, by a hash of the key: a replay samples the same keys. Each change of a key counts once, by
-its write time. A change that was read too late for a look counts as *not looked at*, never as
-consistent.
+sampled, by a hash of the key (`is_sampled`): a replay samples the same keys. Each change of a key
+counts once, by its write time. A change that was read too late for a look counts as *not looked
+at*, never as consistent.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from hashlib import blake2b
 from heapq import heappop, heappush
 from operator import itemgetter
+from zlib import crc32
 
 from reconcilers.rows.nines import KnownShare
-from reconcilers.words.key import text_of
-from reconcilers.words.model import SECOND, Kind, Micros, Slot
+from reconcilers.words.model import SECOND, KeyValue, Kind, Micros, Slot
 
 AGES: tuple[Micros, ...] = (10 * SECOND, 60 * SECOND, 600 * SECOND)
 """How old (µs) a change is at its looks."""
 MOST_KEYS = 100_000
 """Changes that are remembered, and looks that wait."""
+
+
+def age_label(age: Micros) -> str:
+    """An age (µs) as metrics name it, in seconds."""
+    return str(age // SECOND)
 
 
 class SampleResult(StrEnum):
@@ -32,47 +36,55 @@ class SampleResult(StrEnum):
     INCONSISTENT = "inconsistent"
     NOT_LOOKED_AT = "not_looked_at"
     OVERTAKEN = "overtaken"
-    """A newer change was found. It has looks of its own, so this one says nothing."""
+    """A newer change was found, or the row is gone: this look says nothing of its change."""
 
 
-def is_sampled(slot: Slot, one_in: int) -> bool:
-    """Whether the key is one of the sampled ones, the same in every process; 0 samples none."""
-    if one_in < 1:
-        return False
-    digest = blake2b(text_of(slot).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % one_in == 0
+def is_sampled(key: bytes, one_in: int) -> bool:
+    """Whether a key, as its event has it, is a sampled one, in every process; 0 samples none.
+
+    Spark evaluates the same rule where it reads the events (`streaming.pipeline.sample_events`).
+    """
+    return one_in > 0 and crc32(key) % one_in == 0
+
+
+@dataclass(frozen=True, slots=True)
+class SampledChange:
+    """A change of a sampled key: its slot, the source that its event names, its write time (µs)."""
+
+    slot: Slot
+    source: KeyValue
+    written: Micros
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class SampledLook:
-    """A look at a key that is ``due`` when the change, ``written`` then, has an age. Times: µs."""
+    """A look at a key that is ``due`` (µs) when its change has an age (µs)."""
 
     due: Micros
     age: Micros
-    slot: Slot
-    written: Micros
+    change: SampledChange = field(compare=False)
 
     def is_too_late(self, now: Micros) -> bool:
         """Whether a look now would not show the state at this age: it is half as old again."""
         return now > self.due + self.age // 2
 
 
-def looks_of(slot: Slot, written: Micros) -> Iterator[SampledLook]:
+def looks_of(change: SampledChange) -> Iterator[SampledLook]:
     """The looks at a key after a change."""
-    return (SampledLook(written + age, age, slot, written) for age in AGES)
+    return (SampledLook(change.written + age, age, change) for age in AGES)
 
 
 def result_of(look: SampledLook, found: Kind | None, newest: Micros | None) -> SampleResult:
     """The result of a look that ``found`` this difference, or None.
 
-    ``newest`` is the latest write time (µs) on either side, None if no write time is known.
+    ``newest`` is the latest write time (µs) of the truth's row, None without a row.
     """
-    if newest is not None and newest > look.written:
+    if newest is None or newest > look.change.written:
         return SampleResult.OVERTAKEN
     return SampleResult.CONSISTENT if found is None else SampleResult.INCONSISTENT
 
 
-_COUNTED: Mapping[SampleResult, Callable[[KnownShare], KnownShare]] = {
+COUNTED: Mapping[SampleResult, Callable[[KnownShare], KnownShare]] = {
     SampleResult.CONSISTENT: lambda share: replace(share, good=share.good + 1),
     SampleResult.INCONSISTENT: lambda share: replace(share, bad=share.bad + 1),
     SampleResult.NOT_LOOKED_AT: lambda share: replace(share, missing=share.missing + 1),
@@ -83,38 +95,39 @@ _COUNTED: Mapping[SampleResult, Callable[[KnownShare], KnownShare]] = {
 class Sample:
     """The sampled changes of one family, their pending looks, and the results.
 
-    ``systems`` are its projections. Changes that were written up to ``after`` (µs) are not counted:
-    at the start they belong to an earlier process, which may have counted them. It rises when more
-    than ``most`` keys are remembered. ``left_out`` is the number of changes that came too late for
-    it; some of them were counted before.
+    ``systems`` are its projections. Looks that were due up to ``due_after`` (µs) belong to an
+    earlier process, and are not made. Changes that were written up to ``after`` (µs) were counted:
+    it rises when more than ``most`` keys are remembered. ``left_out`` is the number of changes that
+    came too late for it; some of them were counted before.
     """
 
     systems: tuple[str, ...]
-    one_in: int
-    after: Micros
+    due_after: Micros = 0
+    after: Micros = 0
     most: int = MOST_KEYS
     shares: dict[tuple[str, Micros], KnownShare] = field(default_factory=dict)
     left_out: int = 0
     _written: dict[Slot, Micros] = field(default_factory=dict)
     _pending: list[SampledLook] = field(default_factory=list)
 
-    def changed(self, slot: Slot, written: Micros) -> bool:
-        """Take a change into the sample, if its key is sampled and it was not counted before."""
-        known = self._written.get(slot)
-        if not is_sampled(slot, self.one_in) or (known is not None and written <= known):
+    def changed(self, change: SampledChange) -> bool:
+        """Take a change of a sampled key into the sample, if it was not counted before."""
+        known = self._written.get(change.slot)
+        if known is not None and change.written <= known:
             return False
-        if written <= self.after:
+        if change.written <= self.after:
             self.left_out += 1
             return False
-        self._written[slot] = written
-        for look in looks_of(slot, written):
+        looks = [each for each in looks_of(change) if each.due > self.due_after]
+        self._written[change.slot] = change.written
+        for look in looks:
             if len(self._pending) < len(AGES) * self.most:
                 heappush(self._pending, look)
             else:
                 self.looked(look, {})
         if len(self._written) > self.most:
             self._forget()
-        return True
+        return bool(looks)
 
     def _forget(self) -> None:
         """Forget the older half of the changes; what was written before is not counted again."""
@@ -138,6 +151,6 @@ class Sample:
         """Count a look's result by system. A system without a result was not looked at."""
         for system in self.systems:
             result = results.get(system, SampleResult.NOT_LOOKED_AT)
-            if result in _COUNTED:
+            if result in COUNTED:
                 before = self.shares.get((system, look.age), KnownShare())
-                self.shares[system, look.age] = _COUNTED[result](before)
+                self.shares[system, look.age] = COUNTED[result](before)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -16,7 +15,6 @@ from prometheus_client import (
     Histogram,
     ProcessCollector,
     disable_created_metrics,
-    start_http_server,
 )
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -24,12 +22,12 @@ from prometheus_client.registry import Collector
 from checkpoints.clock import now_micros, to_seconds
 from checkpoints.losses import Cause
 from reconcilers.declared.families import FAMILIES
-from reconcilers.words.errors import Misconfigured
+from reconcilers.declared.families.message import MESSAGE
+from reconcilers.rows.sample import AGES, COUNTED, age_label
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.memory import MemoryCollector
 from streaming.monitoring.version import version
-from streaming.settings import MetricsSettings
 
 BUCKETS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300, 600, 1800, 3600)
 """Upper bounds (s) of both histograms."""
@@ -37,10 +35,6 @@ JUDGED = frozenset({"agrees", "unsure", "wrong"})
 """Outcomes of observations that were judged; all others are void."""
 
 Labels = tuple[str, str, str]
-Port = Literal["port", "canary_port", "sweep_port"]
-"""The settings with ports, each for another process."""
-
-log = logging.getLogger("reconciler")
 
 
 class LateGauge(Collector):
@@ -112,6 +106,7 @@ class Metrics:
     stale_right: AgeGauge = field(init=False)
     repairs: Counter = field(init=False)
     time_to_repair: Histogram = field(init=False)
+    sampled_looks: Counter = field(init=False)
     dead_letters: Counter = field(init=False)
     unresolved: Counter = field(init=False)
     breaker: Gauge = field(init=False)
@@ -213,6 +208,10 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
     ),
     ("repairs", Counter, "repairs", "Repairs by outcome", ("projection", "outcome")),
     ("time_to_repair", Histogram, "time_to_repair_seconds", "From oldest write to repair", ()),
+    (
+        *("sampled_looks", Counter, "sampled_looks", "Looks at sampled changes of an age in s"),
+        ("system", "age", "outcome"),
+    ),
     ("dead_letters", Counter, "dead_letters", "Records kept undecoded", ("reason",)),
     ("unresolved", Counter, "unresolved_keys", "Deleted rows whose message is unknown", ()),
     ("breaker", Gauge, "breaker_open", "1 while this breaker is open", ("breaker",)),
@@ -260,32 +259,11 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
 _FROM_THE_START: Mapping[str, Sequence[Iterable[str]]] = {
     "losses": (Cause,),
     "restarts": ([family.name for family in FAMILIES if family.projections],),
+    "sampled_looks": (
+        [projection.name for projection in MESSAGE.projections],
+        [age_label(age) for age in AGES],
+        COUNTED,
+    ),
     "tally_looks": ([each.name for family in FAMILIES for each in family.tallies], JUDGED),
 }
 """The labels that exist at 0: Prometheus sees no increase in a series that begins with 1."""
-
-
-def serve(metrics: Metrics, settings: MetricsSettings, name: Port = "port") -> int:
-    """Serve the metrics over HTTP. Returns the port. Raises `Misconfigured` if it is taken.
-
-    ``name`` is the setting with the port.
-    """
-    port = getattr(settings, name)
-    try:
-        server, _thread = start_http_server(port, addr=settings.host, registry=metrics.registry)
-    except OSError as taken:
-        raise Misconfigured(
-            f"cannot serve metrics on {settings.host}:{port}: {taken.strerror}; set metrics.{name}"
-        ) from taken
-    return int(server.server_port)
-
-
-def served(settings: MetricsSettings, name: Port, keyspace: str, mode: str) -> Metrics:
-    """The metrics of a command that also works without: a taken port is logged only."""
-    metrics = Metrics(CollectorRegistry())
-    metrics.begin(keyspace, mode)
-    try:
-        log.info("metrics of %s on port %s", mode, serve(metrics, settings, name))
-    except Misconfigured as taken:
-        log.warning("%s", taken)
-    return metrics

@@ -19,6 +19,7 @@ from checkpoints.bookmarks import Offsets, Positions, nested, numbered
 from checkpoints.clock import now_micros
 from streaming.pipeline.cores import Pool, use_pool
 from streaming.pipeline.family_run import FamilyRun
+from streaming.pipeline.sample_events import SampleReader
 from streaming.pipeline.spark_errors import cause_of, spark_there
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.supervisor import BatchReport
@@ -35,11 +36,13 @@ EARLIEST = -2
 class FamilyQuery(FamilyRun):
     """Runs one family. ``partitions`` returns the numbers of a topic's partitions.
 
-    It reads the topics of the positions with which it begins.
+    It reads the topics of the positions with which it begins. ``sampled`` receives the sampled
+    changes of each batch.
     """
 
     folder: CheckpointFolder
     partitions: Callable[[str], Iterable[int]]
+    sampled: SampleReader | None = None
     _query: StreamingQuery | None = None
     _reported: int = -1
     """The number of the last reported batch of the running query."""
@@ -62,6 +65,8 @@ class FamilyQuery(FamilyRun):
             .option("startingOffsets", self._starting_offsets(begins))
             .load()
         )
+        if self.sampled is not None:
+            records = self.sampled.observed(records)
         closed = settle(records, heartbeat(spark), settings.stream)
         self.work.stopping.clear()
         self._query, self._reported = None, -1
@@ -113,12 +118,24 @@ class FamilyQuery(FamilyRun):
         Raises `SparkDied` if the JVM of Spark is gone.
         """
         with spark_there():
-            reports = self._query.recentProgress if self._query is not None else ()
-        for each in reports:
-            told: dict[str, Any] = json.loads(each.json)
+            reports = self._new_reports()
+        for told in reports:
             if told["batchId"] > self._reported and "triggerExecution" in told["durationMs"]:
                 self._reported = told["batchId"]
+                if self.sampled is not None:
+                    self.sampled.told(told)
                 yield batch_report(told)
+
+    def _new_reports(self) -> list[dict[str, Any]]:
+        """Spark's reports since the last one, oldest first; `recentProgress` reads a hundred."""
+        if self._query is None:
+            return []
+        new = []
+        for each in reversed(self._query._jsq.recentProgress()):  # noqa: SLF001 (no public way)
+            if each.batchId() <= self._reported:
+                break
+            new.append(json.loads(each.json()))
+        return new[::-1]
 
     def stop(self) -> None:
         """Stop the query; `FamilyRun.stop`."""

@@ -28,6 +28,7 @@ from streaming.settings.work import (
     MailboxesSettings,
     RepairSettings,
     RightsSettings,
+    SampleSettings,
     StreamSettings,
     SweepSettings,
     TallySettings,
@@ -44,6 +45,7 @@ class Settings(Section):
     rights: RightsSettings = RightsSettings()
     attachments: AttachmentsSettings = AttachmentsSettings()
     tally: TallySettings = TallySettings()
+    sample: SampleSettings = SampleSettings()
     sweep: SweepSettings = SweepSettings()
     mailboxes: MailboxesSettings = MailboxesSettings()
     metrics: MetricsSettings = MetricsSettings()

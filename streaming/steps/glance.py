@@ -69,6 +69,16 @@ class Glance:
         except (Refused, ReadFailed):
             return {}
 
+    def agreeing(self, sources: Mapping[RawKey, RawCell]) -> Collection[RawKey]:
+        """Which of these slots, each with its source, agree in all tables; lineage is not read.
+
+        None of them if a server refuses or fails a read. Raises `Retryable`.
+        """
+        try:
+            return self._true(sources, None).keys()
+        except (Refused, ReadFailed):
+            return ()
+
     def of_scan(
         self, asked: Asked, watched_since: Micros | None, truths: Iterable[RawRow]
     ) -> tuple[Mapping[RawKey, RawRow], Sequence[RawKey]]:

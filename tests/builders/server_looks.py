@@ -28,7 +28,7 @@ def connections_at(session: Any, settings: Settings, family: Family) -> Connecti
         MemoryTallies(),
         ClockWatch(Nodes(session), settings.stream.delay),
         unpaused(),
-        workers._glance(settings, tables, family),
+        workers.glance_of(settings, tables, family),
     )
 
 

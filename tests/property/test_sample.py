@@ -13,7 +13,8 @@ import pytest
 
 from reconcilers.rows import nines, sample
 from reconcilers.rows.nines import Z_999, KnownShare
-from reconcilers.rows.sample import AGES, Sample, SampleResult, result_of
+from reconcilers.rows.sample import AGES, Sample, SampleResult, is_sampled, result_of
+from reconcilers.words.key import text_of
 from reconcilers.words.model import SECOND, Kind, Micros, Slot
 from tests.property.seeded import assert_met, breaks, played
 
@@ -29,6 +30,7 @@ HEALED_AFTER: dict[Micros, float] = {
 KNOWN = dict(zip(AGES, (0.95, 0.98, 0.995), strict=True))
 """The share of consistent changes at each age, which follows from it."""
 CHANGES = 5_000
+SOURCE = UUID(int=7)
 ONE_IN = 3
 SPAN = 2_000 * SECOND
 STEP = 2 * SECOND
@@ -41,6 +43,14 @@ class Change:
     healed: tuple[Micros, ...]
     """When it is consistent, by system."""
     arrives: Micros
+
+    @property
+    def is_sampled(self) -> bool:
+        return is_sampled(text_of(self.slot).encode(), ONE_IN)
+
+    @property
+    def event(self) -> sample.SampledChange:
+        return sample.SampledChange(self.slot, SOURCE, self.written)
 
 
 def changes_of(rng: Random, stopped: tuple[Micros, Micros] = (0, 0)) -> list[Change]:
@@ -67,10 +77,11 @@ def looks_of(changes: list[Change], taken: Sample, most: int = 10**6) -> None:
     while now < SPAN + 2 * max(AGES):
         now += STEP
         while coming is not None and coming.arrives <= now:
-            taken.changed(coming.slot, coming.written)
+            if coming.is_sampled:
+                taken.changed(coming.event)
             coming = next(arriving, None)
         for look in taken.due(now, most):
-            change = by_slot[look.slot]
+            change = by_slot[look.change.slot]
             results = {
                 system: result_of(look, None if healed <= now else Kind.MISSING_ROW, change.written)
                 for system, healed in zip(SYSTEMS, change.healed, strict=True)
@@ -79,7 +90,7 @@ def looks_of(changes: list[Change], taken: Sample, most: int = 10**6) -> None:
 
 
 def the_known_share_is_in_the_interval(seed: int) -> Counter[object]:
-    taken = Sample(SYSTEMS, ONE_IN, after=0)
+    taken = Sample(SYSTEMS)
     looks_of(changes_of(Random(seed)), taken)
     for (_system, age), share in taken.shares.items():
         assert share.missing == 0
@@ -91,9 +102,9 @@ def with_capture_stopped(seed: int) -> Counter[object]:
     """Nothing comes for ten minutes: the looks that this prevents are missing, and just those."""
     stopped = (600 * SECOND, 1200 * SECOND)
     changes = changes_of(Random(seed), stopped)
-    taken = Sample(SYSTEMS, ONE_IN, after=0)
+    taken = Sample(SYSTEMS)
     looks_of(changes, taken)
-    sampled = [each for each in changes if sample.is_sampled(each.slot, ONE_IN)]
+    sampled = [each for each in changes if each.is_sampled]
     for (_system, age), share in taken.shares.items():
         late = sum(each.arrives > each.written + age + age // 2 for each in sampled)
         assert share.missing == late, (age, share, late)
@@ -105,9 +116,9 @@ def with_capture_stopped(seed: int) -> Counter[object]:
 def with_a_limit_of_its_own(seed: int) -> Counter[object]:
     """What its own limit prevents is missing too."""
     changes = changes_of(Random(seed))
-    taken = Sample(SYSTEMS, ONE_IN, after=0)
+    taken = Sample(SYSTEMS)
     looks_of(changes, taken, most=3)
-    sampled = sum(sample.is_sampled(each.slot, ONE_IN) for each in changes)
+    sampled = sum(each.is_sampled for each in changes)
     for (_system, age), share in taken.shares.items():
         assert share.looked_at + share.missing == sampled
         assert KNOWN[age] in share.interval(Z_999), (age, share)
@@ -118,15 +129,15 @@ def replayed(seed: int) -> Counter[object]:
     """All of it again, in another order, and while it runs: nothing is counted twice."""
     rng = Random(seed)
     changes = changes_of(rng)
-    taken = Sample(SYSTEMS, ONE_IN, after=0)
+    taken = Sample(SYSTEMS)
     copies = [*changes, *(c for c in changes if rng.random() < 0.5)]
     looks_of(sorted(copies, key=lambda each: each.arrives), taken)
     before = dict(taken.shares)
     rng.shuffle(copies)
-    assert not any(taken.changed(each.slot, each.written) for each in copies)
+    assert not any(taken.changed(each.event) for each in copies if each.is_sampled)
     taken.due(10**18, 10**6)
     assert taken.shares == before
-    sampled = sum(sample.is_sampled(each.slot, ONE_IN) for each in changes)
+    sampled = sum(each.is_sampled for each in changes)
     assert {each.looked_at for each in before.values()} == {sampled}
     return Counter({"again": len(copies)})
 
@@ -157,7 +168,7 @@ def _as_consistent(
     for system in self.systems:
         result = results.get(system, SampleResult.CONSISTENT)
         share = self.shares.get((system, look.age), KnownShare())
-        self.shares[system, look.age] = sample._COUNTED[result](share)
+        self.shares[system, look.age] = sample.COUNTED[result](share)
 
 
 def test_missing_looks_that_count_as_consistent_are_noticed() -> None:

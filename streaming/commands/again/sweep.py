@@ -29,7 +29,7 @@ from streaming.commands.running.signals import Stop, stopped_by_signals
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.hand_over import add_mode, hand_over, names_of, wait_unless
 from streaming.commands.wiring.sweeper import all_sweeps, lease_of, ranges_of, sweeper
-from streaming.monitoring.metrics import served
+from streaming.monitoring.endpoint import served
 from streaming.pipeline.needs import refuse_without_spark
 from streaming.settings import Settings
 from streaming.tables.own_keyspace import open_own

@@ -30,6 +30,7 @@ from reconcilers.words.iso import iso
 from reconcilers.words.model import Kind, Micros
 from streaming.again.last_sweep import compared_since, last_sweep
 from streaming.commands.arguments.output import TABLE, add_object_format, object_text
+from streaming.commands.look.nines import nines_in
 from streaming.commands.look.status_check import problems
 from streaming.commands.look.status_shown import (
     REACHABLE,
@@ -44,7 +45,7 @@ from streaming.commands.wiring.generations import doubt_of, held_by_itself
 from streaming.commands.wiring.opened_stream import losses_of
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.lag import PartitionLag, lags, longest
-from streaming.monitoring.scrape import gauge
+from streaming.monitoring.scrape import gauge, scrape
 from streaming.settings import Mode, Settings
 from streaming.tables.own_keyspace import OwnStores, open_own
 from streaming.topics import Watcher
@@ -85,8 +86,7 @@ def status(settings: Settings) -> Status:
         doubt = doubt_of(settings, own.store, watcher)
     except ReconcilerError as failed:
         broker = str(failed)
-        streams = list(_streams(settings, own, None))
-        doubt = doubt_of(settings, own.store, None)
+        streams, doubt = list(_streams(settings, own, None)), doubt_of(settings, own.store, None)
     finally:
         if watcher is not None:
             watcher.close()
@@ -114,6 +114,7 @@ def status(settings: Settings) -> Status:
         waits=found.waits,
         stale_right=found.stale_right(now_micros()),
         executors=_executors(settings),
+        nines=nines_in(scrape(settings.metrics) or ()),
     )
 
 

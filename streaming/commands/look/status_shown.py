@@ -12,6 +12,7 @@ from reconcilers.words.iso import iso
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import RULES, Wait
 from streaming.again.last_sweep import NOT_SWEPT
+from streaming.commands.look.nines import Nines, as_lines
 from streaming.monitoring.lag import PartitionLag
 
 MOST_LOSSES = 3
@@ -55,7 +56,7 @@ class Status:
     ``held`` lists pauses that no person has asked for. ``waits`` is the number of findings that
     wait, by `Wait`. ``stale_right``: the age of the oldest open right that should be gone, None
     without one. ``executors``: those of Spark, None if it is not known. ``kafka`` is `REACHABLE`,
-    or why Kafka cannot be asked.
+    or why Kafka cannot be asked. ``nines`` are those of a stream of this host.
     """
 
     keyspace: str
@@ -77,6 +78,7 @@ class Status:
     waits: Mapping[str, int] = field(default_factory=dict)
     stale_right: float | None = None
     executors: int | None = None
+    nines: tuple[Nines, ...] = ()
 
 
 def as_json(found: Status) -> dict[str, Any]:
@@ -118,6 +120,7 @@ def as_text(found: Status) -> Iterator[str]:
     if found.executors is not None:
         none = "; without any nothing is compared" if not found.executors else ""
         yield f"executors of Spark: {found.executors}{none}"
+    yield from as_lines(found.nines)
     yield from _held_back_text(found)
     if found.stale_right is not None:
         yield (

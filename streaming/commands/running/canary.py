@@ -28,7 +28,8 @@ from streaming.commands.running.threads import Threads
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.clocks import ClockWatch
-from streaming.monitoring.metrics import Metrics, served
+from streaming.monitoring.endpoint import served
+from streaming.monitoring.metrics import Metrics
 from streaming.settings import CassandraSettings, Mode, Settings
 from streaming.tables import Nodes, connect, schema_of, watch_addresses
 from streaming.tables.canary_schema import lacking

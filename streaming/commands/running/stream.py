@@ -33,12 +33,14 @@ from streaming.commands.wiring.driver import supervisor
 from streaming.commands.wiring.generations import begin_generation
 from streaming.commands.wiring.james_version import refuse_unfinished_migration
 from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.commands.wiring.sampler import sampler_of
 from streaming.commands.wiring.schema_watch import SchemaWatch, bound
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.commands.wiring.used_tables import used
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
-from streaming.monitoring.metrics import Metrics, serve
+from streaming.monitoring.endpoint import serve
+from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.sweeps import SweepReport
 from streaming.monitoring.unheard import UnheardTables, UnheardWatch
 from streaming.pipeline.executors import EndWithoutExecutors
@@ -136,7 +138,13 @@ def _run_all(
 ) -> None:
     """Run the stream of messages, with those of other families and the counters beside it."""
     counting = _counters(opened, tuple(each for each in families if each.tallies))
-    keeper = supervisor(opened, schema, counting.take if counting is not None else None)
+    sampled = sampler_of(opened)
+    keeper = supervisor(
+        opened,
+        schema,
+        counters=None if counting is None else counting.take,
+        sampled=None if sampled is None else sampled.changes,
+    )
     _watch_unheard(opened, families, schema, threads)
     _watch_executors(opened, threads)
     others = [each for each in families[1:] if each.projections]
@@ -145,6 +153,8 @@ def _run_all(
     running = [_start(each, schema, shared, threads) for each in beside]
     if counting is not None:
         threads.start("counting", counting.run)
+    if sampled is not None:
+        threads.start("sampler", sampled.sampler.run)
     _sweep_by_itself((opened, *beside), threads)
     try:
         keeper.run(threads.stop)

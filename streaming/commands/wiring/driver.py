@@ -42,6 +42,7 @@ from streaming.pipeline.query import FamilyQuery
 from streaming.pipeline.range_reader import RangeReader
 from streaming.pipeline.ranges import Ranges
 from streaming.pipeline.record_search import SearchedReader
+from streaming.pipeline.sample_events import SampleReader
 from streaming.pipeline.scheduled_looks import ExpiredCells
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.slice_work import SliceWork
@@ -63,10 +64,11 @@ def supervisor(
     schema: SchemaWatch,
     counters: TakeSummary | None = None,
     beside: Beside | None = None,
+    sampled: SampleReader | None = None,
 ) -> QuerySupervisor:
     """Keeps a family running; ``counters``, if given, receives the summary of each slice.
 
-    A family that does not lead runs ``beside``.
+    A family that does not lead runs ``beside``. ``sampled`` receives the sampled changes.
     """
     settings, names, once = opened.settings, opened.names, opened.once
     stream = settings.stream
@@ -83,7 +85,7 @@ def supervisor(
     running = RunningSpark(spark_session(settings))
     checks = (running.check, sparks_folders(stream).check, schema.check)
     return QuerySupervisor(
-        query=_query(opened, decisions, ranges, beside),
+        query=_query(opened, decisions, ranges, beside, sampled),
         decisions=decisions,
         starting=starting,
         measurements=Measurements(clocks, lag, position.commit_settled, checks),
@@ -94,7 +96,11 @@ def supervisor(
 
 
 def _query(
-    opened: OpenedStream, decisions: Batches, ranges: Ranges, beside: Beside | None
+    opened: OpenedStream,
+    decisions: Batches,
+    ranges: Ranges,
+    beside: Beside | None,
+    sampled: SampleReader | None,
 ) -> FamilyQuery | FamilyThread:
     """What runs the family: a query of Spark, or a thread beside it."""
     job = opened.job
@@ -105,7 +111,7 @@ def _query(
         return FamilyThread(SliceWork(spark, job, decisions, ranges, searched), beside.ends)
     folder = CheckpointFolder(spark, opened.names.checkpoint)
     work = SliceWork(spark, job, decisions, ranges, reader)
-    return FamilyQuery(work, folder, opened.watcher.partitions)
+    return FamilyQuery(work, folder, opened.watcher.partitions, sampled)
 
 
 def _starting_point(

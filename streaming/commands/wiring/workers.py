@@ -115,12 +115,12 @@ def _connections(settings: Settings, of: _ByName) -> Connections:
             keyspace=OwnKeyspace(CassandraGenerations(store, settings.cassandra.keyspace)),
             only_pilot=settings.repair.only_pilot,
         ),
-        _glance(settings, tables, of.family),
+        glance_of(settings, tables, of.family),
         tables.pace.share,
     )
 
 
-def _glance(settings: Settings, tables: Tables, family: Family) -> Glance | None:
+def glance_of(settings: Settings, tables: Tables, family: Family) -> Glance | None:
     """The glance for this family; None if its key does not fit."""
     shape, cassandra = raw_shape(family), settings.cassandra
     if shape is None:

@@ -37,8 +37,9 @@ from streaming.commands.look.status_shown import (
     as_text,
 )
 from streaming.commands.wiring.stream_names import StreamNames
+from streaming.monitoring.endpoint import serve
 from streaming.monitoring.lag import PartitionLag
-from streaming.monitoring.metrics import Metrics, serve
+from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.scrape import gauge
 from streaming.settings import MetricsSettings, Mode, Settings
 from streaming.settings.work import RightsSettings
@@ -221,7 +222,7 @@ def test_json_has_the_same_by_the_names_that_scripts_know() -> None:
     assert list(told) == [
         *("keyspace", "delay", "window", "kafka", "streams", "findings", "stuck", "unresolved"),
         *("breakers", "watched_since", "pauses", "pilots", "held", "sweeps", "losses", "on_hold"),
-        *("waits", "stale_right", "executors"),
+        *("waits", "stale_right", "executors", "nines"),
     ]
     assert told["findings"] == [
         {"projection": "messages", "kind": "missing_row", "state": "stuck", "open": 3}

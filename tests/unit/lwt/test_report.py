@@ -17,7 +17,8 @@ from streaming.commands.lwt.beans import JmxLogin, NodeBeans
 from streaming.commands.lwt.own_reads import newly_confirmed, suspects_confirmed
 from streaming.commands.lwt.report import AskNode, Beans, Reader, asking, measured
 from streaming.commands.lwt.report_shown import Shown, as_json, as_text
-from streaming.monitoring.metrics import Metrics, serve
+from streaming.monitoring.endpoint import serve
+from streaming.monitoring.metrics import Metrics
 from streaming.settings import CassandraSettings, MetricsSettings
 from streaming.tables.node_metrics import NodeCounts
 

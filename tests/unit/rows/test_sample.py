@@ -10,6 +10,7 @@ from reconcilers.rows.nines import Z_999, Bounds, KnownShare, nines, percent, wi
 from reconcilers.rows.sample import (
     AGES,
     Sample,
+    SampledChange,
     SampledLook,
     SampleResult,
     is_sampled,
@@ -22,30 +23,33 @@ SYSTEM = "messages"
 TEN, MINUTE, TEN_MINUTES = AGES
 
 
-def a_sample(one_in: int = 1, most: int = 100) -> Sample:
-    return Sample((SYSTEM,), one_in, after=0, most=most)
+def a_sample(most: int = 100) -> Sample:
+    return Sample((SYSTEM,), most=most)
 
 
-def slot(uid: int = 1) -> Slot:
-    return Slot(MAILBOX, uid)
+def change(written: int, uid: int = 1) -> SampledChange:
+    return SampledChange(Slot(MAILBOX, uid), MAILBOX, written)
+
+
+def key(group: int, uid: int) -> bytes:
+    return f'{{"messageid":"{UUID(int=group)}","uid":{uid}}}'.encode()
 
 
 def test_one_key_in_a_hundred_is_sampled_also_of_one_mailbox() -> None:
-    keys = [Slot(UUID(int=group), uid) for group in range(40) for uid in range(1, 2501)]
+    keys = [key(group, uid) for group in range(40) for uid in range(1, 2501)]
     taken = sum(is_sampled(each, 100) for each in keys)
     assert 0.01 in wilson(taken, len(keys), Z_999)
 
 
 def test_none_is_sampled_if_it_is_off_and_each_one_in_one() -> None:
-    assert not any(is_sampled(slot(uid), 0) for uid in range(1000))
-    assert all(is_sampled(slot(uid), 1) for uid in range(1000))
+    assert not any(is_sampled(key(1, uid), 0) for uid in range(1000))
+    assert all(is_sampled(key(1, uid), 1) for uid in range(1000))
 
 
 def test_another_process_samples_the_same_keys() -> None:
     told = (
-        "from uuid import UUID; from reconcilers.words.model import Slot;"
         "from reconcilers.rows.sample import is_sampled;"
-        f"print([uid for uid in range(500) if is_sampled(Slot(UUID('{MAILBOX}'), uid), 50)])"
+        "print([uid for uid in range(500) if is_sampled(str(uid).encode(), 50)])"
     )
     other = subprocess.run(
         [sys.executable, "-c", told],
@@ -54,23 +58,26 @@ def test_another_process_samples_the_same_keys() -> None:
         text=True,
         check=True,
     )
-    assert other.stdout.strip() == str([u for u in range(500) if is_sampled(slot(u), 50)])
+    assert other.stdout.strip() == str(
+        [uid for uid in range(500) if is_sampled(str(uid).encode(), 50)]
+    )
 
 
 def test_a_change_is_looked_at_at_three_ages() -> None:
     sample = a_sample()
-    assert sample.changed(slot(), 1000 * SECOND)
+    assert sample.changed(change(1000 * SECOND))
     assert sample.due(1000 * SECOND + TEN - 1, 10) == []
     for age in AGES:
         (look,) = sample.due(1000 * SECOND + age, 10)
-        assert look == SampledLook(1000 * SECOND + age, age, slot(), 1000 * SECOND)
+        assert look == SampledLook(1000 * SECOND + age, age, change(1000 * SECOND))
+        assert look.change == change(1000 * SECOND)
         sample.looked(look, {SYSTEM: SampleResult.CONSISTENT})
     assert sample.shares == {(SYSTEM, age): KnownShare(good=1) for age in AGES}
 
 
 def test_a_look_that_is_half_as_late_as_its_age_is_not_made() -> None:
     sample = a_sample()
-    sample.changed(slot(), SECOND)
+    sample.changed(change(SECOND))
     assert sample.due(SECOND + TEN + TEN // 2 + 1, 10) == []
     assert sample.shares == {(SYSTEM, TEN): KnownShare(missing=1)}
     (minute,) = sample.due(SECOND + MINUTE + MINUTE // 2, 10)
@@ -80,7 +87,7 @@ def test_a_look_that_is_half_as_late_as_its_age_is_not_made() -> None:
 def test_looks_above_the_limit_wait_and_are_missing_when_it_is_too_late() -> None:
     sample = a_sample()
     for uid in range(5):
-        sample.changed(slot(uid), SECOND)
+        sample.changed(change(SECOND, uid))
     assert len(sample.due(SECOND + TEN, 3)) == 3
     assert len(sample.due(SECOND + TEN, 1)) == 1
     assert sample.due(SECOND + 2 * TEN, 3) == []
@@ -88,8 +95,8 @@ def test_looks_above_the_limit_wait_and_are_missing_when_it_is_too_late() -> Non
 
 
 def test_a_look_without_a_result_is_missing_for_that_system_alone() -> None:
-    sample = Sample((SYSTEM, "indexes"), 1, after=0)
-    sample.changed(slot(), SECOND)
+    sample = Sample((SYSTEM, "indexes"))
+    sample.changed(change(SECOND))
     (look,) = sample.due(SECOND + TEN, 1)
     sample.looked(look, {SYSTEM: SampleResult.INCONSISTENT})
     assert sample.shares == {
@@ -100,28 +107,39 @@ def test_a_look_without_a_result_is_missing_for_that_system_alone() -> None:
 
 def test_the_same_change_and_older_ones_of_its_key_count_once() -> None:
     sample = a_sample()
-    assert sample.changed(slot(), 5 * SECOND)
-    assert not sample.changed(slot(), 5 * SECOND)
-    assert not sample.changed(slot(), 4 * SECOND)
-    assert sample.changed(slot(), 6 * SECOND)
+    assert sample.changed(change(5 * SECOND))
+    assert not sample.changed(change(5 * SECOND))
+    assert not sample.changed(change(4 * SECOND))
+    assert sample.changed(change(6 * SECOND))
     assert sample.left_out == 0
 
 
 def test_changes_of_an_earlier_process_are_left_out_and_their_number_is_known() -> None:
     sample = Sample((SYSTEM,), 1, after=100 * SECOND)
-    assert not sample.changed(slot(), 100 * SECOND)
-    assert sample.changed(slot(), 100 * SECOND + 1)
+    assert not sample.changed(change(100 * SECOND))
+    assert sample.changed(change(100 * SECOND + 1))
     assert sample.left_out == 1
 
 
-def test_a_newer_write_on_either_side_makes_a_look_say_nothing() -> None:
-    look = SampledLook(SECOND + TEN, TEN, slot(), SECOND)
+def test_looks_of_an_earlier_process_are_not_made_again_and_those_since_then_are_missing() -> None:
+    written, stopped, started = 1000 * SECOND, 1030 * SECOND, 1100 * SECOND
+    sample = Sample((SYSTEM,), due_after=stopped)
+    assert sample.changed(change(written))
+    assert not sample.changed(change(stopped - TEN_MINUTES, uid=2))
+    assert sample.due(started, 10) == []
+    assert sample.shares == {(SYSTEM, MINUTE): KnownShare(missing=1)}
+    (last,) = sample.due(written + TEN_MINUTES, 10)
+    assert last.age == TEN_MINUTES
+
+
+def test_a_newer_write_of_the_truth_makes_a_look_say_nothing() -> None:
+    look = SampledLook(SECOND + TEN, TEN, change(SECOND))
     sample = a_sample()
     for newest, found, expected in (
         (SECOND, None, SampleResult.CONSISTENT),
-        (None, None, SampleResult.CONSISTENT),
+        (None, None, SampleResult.OVERTAKEN),
         (SECOND, Kind.MISSING_ROW, SampleResult.INCONSISTENT),
-        (None, Kind.MISSING_ROW, SampleResult.INCONSISTENT),
+        (None, Kind.EXTRA_ROW, SampleResult.OVERTAKEN),
         (SECOND + 1, None, SampleResult.OVERTAKEN),
         (SECOND + 1, Kind.MISSING_ROW, SampleResult.OVERTAKEN),
     ):
@@ -133,10 +151,10 @@ def test_a_newer_write_on_either_side_makes_a_look_say_nothing() -> None:
 def test_memory_is_bounded_and_nothing_is_counted_twice_after_it_was_forgotten() -> None:
     sample = a_sample(most=10)
     for uid in range(1, 1001):
-        assert sample.changed(slot(uid), uid * SECOND)
+        assert sample.changed(change(uid * SECOND, uid))
     assert len(sample._written) <= 10
     assert len(sample._pending) <= 30
-    assert not any(sample.changed(slot(uid), uid * SECOND) for uid in range(1, 1001))
+    assert not any(sample.changed(change(uid * SECOND, uid)) for uid in range(1, 1001))
     waiting = len(sample._pending)
     assert sum(each.missing for each in sample.shares.values()) == 3 * 1000 - waiting
 

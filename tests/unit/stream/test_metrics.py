@@ -16,9 +16,10 @@ from checkpoints.losses import Cause, Loss
 from reconcilers.declared.families import FAMILIES
 from reconcilers.words.errors import Misconfigured
 from streaming.commands.wiring import counter_loop, driver, opened_stream
+from streaming.monitoring.endpoint import Port, serve, served
 from streaming.monitoring.losses import CountedLosses
 from streaming.monitoring.memory import MemoryCollector
-from streaming.monitoring.metrics import Metrics, Port, serve, served
+from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.version import version
 from streaming.settings import MetricsSettings
 from tests.builders.failing import unreachable

@@ -1,0 +1,115 @@
+"""The sampler's thread: what it counts, when it is fed by batches and by an earlier process."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from reconcilers.rows.sample import AGES, Sample, SampledChange
+from reconcilers.words.errors import Unreachable
+from reconcilers.words.model import Row
+from streaming.commands.look.nines import as_lines, nines_in
+from streaming.monitoring.metrics import Metrics
+from streaming.pipeline.sampler import Sampler
+from streaming.steps.sample_looks import SampledLooks
+from tests.builders.rows import COMPLETE, FAMILY, MESSAGE_ID, NOW, PROJECTION, SECOND, SLOT
+from tests.fakes.memory_tables import MemoryTables
+
+CHANGE = SampledChange(SLOT, MESSAGE_ID, NOW)
+TEN, MINUTE, TEN_MINUTES = AGES
+
+
+class Clock:
+    """Stands still."""
+
+    now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Bench:
+    """A sampler over tables in memory."""
+
+    def __init__(self, most: int = 10, due_after: int = 0) -> None:
+        row = Row(dict(COMPLETE), {"modseq": NOW})
+        self.tables = MemoryTables({MESSAGE_ID: (row,)}, {PROJECTION.name: {SLOT: row}})
+        self.clock, self.metrics = Clock(), Metrics(CollectorRegistry())
+        self.before: list[SampledChange] = []
+        self.sampler = Sampler(
+            Sample((PROJECTION.name,), due_after=due_after),
+            SampledLooks(FAMILY, self.tables),
+            most,
+            self.metrics,
+            self.clock,
+            earlier=lambda: self.before,
+        )
+
+    def at(self, now: int) -> None:
+        self.clock.now = now
+        self.sampler.turn()
+
+    def counted(self, age: int, outcome: str) -> float:
+        labels = PROJECTION.name, str(age // SECOND), outcome
+        return float(self.metrics.sampled_looks.labels(*labels)._value.get())
+
+
+def test_a_change_is_looked_at_at_each_age() -> None:
+    bench = Bench()
+    bench.sampler.take([CHANGE, CHANGE])
+    bench.at(NOW)
+    assert bench.counted(TEN, "consistent") == 0
+    bench.at(NOW + TEN)
+    bench.tables.rows.clear()
+    bench.at(NOW + MINUTE)
+    bench.sampler.take([CHANGE])  # a replay
+    bench.at(NOW + TEN_MINUTES + TEN_MINUTES)
+    assert bench.counted(TEN, "consistent") == 1
+    assert bench.counted(MINUTE, "inconsistent") == 1
+    assert bench.counted(TEN_MINUTES, "not_looked_at") == 1
+    assert sum(bench.counted(age, "not_looked_at") for age in AGES) == 1
+
+
+def test_changes_from_before_the_start_are_looked_at_if_their_look_was_not_made() -> None:
+    bench = Bench(due_after=NOW + TEN)
+    bench.before = [CHANGE]
+    bench.clock.now = NOW + 2 * MINUTE
+    stop = Event()
+    stop.set()
+    bench.sampler.run(stop)
+    bench.sampler.turn()
+    bench.at(NOW + TEN_MINUTES)
+    assert [bench.counted(TEN, each) for each in ("consistent", "not_looked_at")] == [0, 0]
+    assert bench.counted(MINUTE, "not_looked_at") == 1, "while no process ran"
+    assert bench.counted(TEN_MINUTES, "consistent") == 1
+
+
+def test_a_start_without_kafka_samples_what_comes(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+
+    def away() -> list[SampledChange]:
+        raise Unreachable("Kafka: nobody answers")
+
+    bench.sampler.earlier = away
+    stop = Event()
+    stop.set()
+    bench.sampler.run(stop)
+    assert "changes from before this start are not sampled: Kafka" in caplog.text
+
+
+def test_nines_are_shown_with_their_sample_and_confidence() -> None:
+    bench = Bench()
+    assert nines_in(bench.metrics.registry.collect()) == ()
+    labels = PROJECTION.name, "600"
+    bench.metrics.sampled_looks.labels(*labels, "consistent").inc(9_990)
+    bench.metrics.sampled_looks.labels(*labels, "inconsistent").inc(10)
+    bench.metrics.sampled_looks.labels(*labels, "not_looked_at").inc(5)
+    (found,) = nines_in(bench.metrics.registry.collect())
+    assert (found.system, found.age, found.share) == ("messages", 600, 0.999)
+    assert found.low < 0.999 - 5 / 10_005 < found.high
+    assert list(as_lines([found])) == [
+        "consistent after 600 s, messages: 99.900 % of 10,000 sampled changes (with 95 % confidence"
+        " 99.752 % to 99.945 %), 5 not looked at"
+    ]
