@@ -1,13 +1,21 @@
-"""The HTTP endpoint of a process."""
+"""The HTTP endpoint of a process: `/metrics`, `/livez`, `/readyz`, and pages of its commands."""
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import Literal
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from socketserver import ThreadingMixIn
+from threading import Thread
+from typing import Any, Literal
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from reconcilers.words.errors import Misconfigured
+from streaming.monitoring.health import Health
 from streaming.monitoring.metrics import Metrics
 from streaming.settings import MetricsSettings
 
@@ -15,29 +23,121 @@ log = logging.getLogger("reconciler")
 
 Port = Literal["port", "canary_port", "sweep_port"]
 """The settings with ports, each for another process."""
+OK, UNAVAILABLE = "200 OK", "503 Service Unavailable"
+TEXT = "text/plain; charset=utf-8"
+HEADERS = (
+    ("Cache-Control", "no-store"),
+    ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),
+    ("X-Content-Type-Options", "nosniff"),
+)
+"""The pages load nothing, run no script, and are not stored."""
 
 
-def serve(metrics: Metrics, settings: MetricsSettings, name: Port = "port") -> int:
-    """Serve the metrics over HTTP. Returns the port. Raises `Misconfigured` if it is taken.
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """The answer to a request; ``kind`` is its MIME type."""
 
-    ``name`` is the setting with the port.
+    text: str
+    status: str = OK
+    kind: str = TEXT
+
+
+Routes = Mapping[str, Callable[[], HttpAnswer]]
+"""What is answered at a path."""
+
+
+def as_json(value: Any, status: str = OK) -> HttpAnswer:
+    """A JSON object as an answer."""
+    return HttpAnswer(json.dumps(value, indent=2) + "\n", status, "application/json")
+
+
+def health_routes(health: Health) -> Routes:
+    """`/livez` and `/readyz`: 200, or 503 with one reason a line."""
+
+    def answer(reasons: list[str]) -> HttpAnswer:
+        return HttpAnswer("\n".join(reasons or ["ok"]) + "\n", UNAVAILABLE if reasons else OK)
+
+    return {
+        "/livez": lambda: answer([dead] if (dead := health.dead()) else []),
+        "/readyz": lambda: answer(health.unready()),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A WSGI application that only reads: the metrics of a process, and its other ``routes``."""
+
+    registry: CollectorRegistry
+    routes: Routes = field(default_factory=dict)
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Answer one request. A fault of a page is answered by 500; the server logs it."""
+        path = environ.get("PATH_INFO", "/")
+        if path == "/metrics":
+            metrics: Iterable[bytes] = make_wsgi_app(self.registry)(environ, start_response)
+            return metrics
+        answer = self._answer(path, environ.get("REQUEST_METHOD", "GET"))
+        body = answer.text.encode("utf-8", "replace")
+        length = ("Content-Length", str(len(body)))
+        start_response(answer.status, [("Content-Type", answer.kind), length, *HEADERS])
+        return [] if environ.get("REQUEST_METHOD") == "HEAD" else [body]
+
+    def _answer(self, path: str, method: str) -> HttpAnswer:
+        if method not in {"GET", "HEAD"}:
+            return HttpAnswer("it only reads\n", "405 Method Not Allowed")
+        route = self.routes.get(path)
+        if route is None:
+            return HttpAnswer("there is no such page\n", "404 Not Found")
+        return route()
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """A thread for each request; ``host`` may be an IPv6 address."""
+
+    daemon_threads = True
+
+
+class _Silent(WSGIRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Log no request."""
+
+
+def serve(
+    metrics: Metrics,
+    settings: MetricsSettings,
+    name: Port = "port",
+    routes: Routes | None = None,
+) -> int:
+    """Serve the metrics and ``routes`` over HTTP. Returns the port.
+
+    ``name`` is the setting with the port. Raises `Misconfigured` if it is taken.
     """
     port = getattr(settings, name)
     try:
-        server, _thread = start_http_server(port, addr=settings.host, registry=metrics.registry)
+        ((family, *_), *_) = socket.getaddrinfo(
+            settings.host or None, port, flags=socket.AI_PASSIVE
+        )
+        kind = type("Server", (_Server,), {"address_family": family})
+        application = Endpoint(metrics.registry, routes or {})
+        server: WSGIServer = make_server(
+            settings.host, port, application, kind, handler_class=_Silent
+        )
     except OSError as taken:
         raise Misconfigured(
             f"cannot serve metrics on {settings.host}:{port}: {taken.strerror}; set metrics.{name}"
         ) from taken
+    Thread(target=server.serve_forever, name="endpoint", daemon=True).start()
     return int(server.server_port)
 
 
-def served(settings: MetricsSettings, name: Port, keyspace: str, mode: str) -> Metrics:
+def served(
+    settings: MetricsSettings, name: Port, keyspace: str, mode: str, routes: Routes | None = None
+) -> Metrics:
     """The metrics of a command that also works without: a taken port is logged only."""
     metrics = Metrics(CollectorRegistry())
     metrics.begin(keyspace, mode)
     try:
-        log.info("metrics of %s on port %s", mode, serve(metrics, settings, name))
+        log.info("metrics of %s on port %s", mode, serve(metrics, settings, name, routes))
     except Misconfigured as taken:
         log.warning("%s", taken)
     return metrics

@@ -18,6 +18,7 @@ from reconcilers.capture.frontier import CANARY_TABLE
 from reconcilers.words.errors import Misconfigured, Refused, Retryable
 from streaming.canary.clock import MeasuredClock
 from streaming.canary.writer import CanaryKeeper, CanaryWriter
+from streaming.commands.look.web import pages
 from streaming.commands.running.leases import (
     clocks_apart,
     end_lease_of_the_dead,
@@ -28,7 +29,7 @@ from streaming.commands.running.threads import Threads
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.clocks import ClockWatch
-from streaming.monitoring.endpoint import served
+from streaming.monitoring.endpoint import health_routes, served
 from streaming.monitoring.metrics import Metrics
 from streaming.settings import CassandraSettings, Mode, Settings
 from streaming.tables import Nodes, connect, schema_of, watch_addresses
@@ -38,6 +39,9 @@ from streaming.tables.own_keyspace import make_own
 from streaming.topics import Lanes, Watcher
 
 log = logging.getLogger("reconciler")
+
+CANARIES = "canaries"
+"""The thread that writes them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,16 +65,20 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         keeper(settings, store).begin_anew(_highest_heard(settings, store))
         print("canaries restart: each node has one that is newer than any before")
     else:
-        metrics = served(settings.metrics, "canary_port", settings.cassandra.keyspace, "canary")
-        run_canaries(settings.cassandra, keeper(settings, store, metrics).run, stop)
+        threads = Threads(stop, supervising=CANARIES)
+        routes = {**health_routes(threads.health), **pages(settings, threads.health)}
+        keyspace = settings.cassandra.keyspace
+        metrics = served(settings.metrics, "canary_port", keyspace, "canary", routes)
+        run_canaries(settings.cassandra, keeper(settings, store, metrics).run, threads)
     return 0
 
 
-def run_canaries(settings: CassandraSettings, write: Callable[[Event], None], stop: Event) -> None:
+def run_canaries(
+    settings: CassandraSettings, write: Callable[[Event], None], threads: Threads
+) -> None:
     """Run ``write`` until told to stop. Raises `EndedItself` if only a new process can continue."""
-    threads = Threads(stop)
     threads.start("addresses", partial(watch_addresses, settings))
-    threads.start("canaries", write).join()
+    threads.start(CANARIES, write).join()
     threads.check()
 
 
@@ -82,7 +90,7 @@ def start_canaries(settings: Settings, store: Store, threads: Threads) -> None:
             _lacking(settings),
         )
         return
-    threads.start("canaries", keeper(settings, store).run)
+    threads.start(CANARIES, keeper(settings, store).run)
 
 
 def has_table(settings: Settings) -> bool:

@@ -98,8 +98,8 @@ class Holding:
         if self._lease is not None:
             end_lease_of_the_dead(self._store, self._name)
             self._lease.acquire()
-            keep = self._lease.keep
-            self._threads.start("lease", lambda _: keep(self._over))
+            keep, health = self._lease.keep, self._threads.health
+            self._threads.start("lease", lambda _: keep(health.watched("lease", self._over)))
         return self._lease
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

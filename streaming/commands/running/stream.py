@@ -20,6 +20,7 @@ from checkpoints.losses import Cause
 from reconcilers.declared.family import Family
 from reconcilers.declared.unheard import of_user_types
 from reconcilers.words.errors import Misconfigured
+from streaming.commands.look.web import pages
 from streaming.commands.running.canary import start_canaries
 from streaming.commands.running.leases import Holding, clocks_apart
 from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
@@ -39,7 +40,8 @@ from streaming.commands.wiring.stream_names import StreamNames
 from streaming.commands.wiring.used_tables import used
 from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
-from streaming.monitoring.endpoint import serve
+from streaming.monitoring.endpoint import health_routes, serve
+from streaming.monitoring.health import SLOW_HUNG_AFTER, readiness
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.sweeps import SweepReport
 from streaming.monitoring.unheard import UnheardTables, UnheardWatch
@@ -117,7 +119,9 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     threads = Threads(stop)
     with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
         metrics = Metrics(CollectorRegistry())
-        port = serve(metrics, settings.metrics)
+        threads.health.checks += readiness(settings.stream, metrics, lease)
+        routes = {**health_routes(threads.health), **pages(settings, threads.health, metrics)}
+        port = serve(metrics, settings.metrics, routes=routes)
         metrics.begin(settings.cassandra.keyspace, mode)
         threads.start("addresses", partial(watch_addresses, settings.cassandra))
         if settings.agent.http:
@@ -152,12 +156,12 @@ def _run_all(
     shared = beside_of(opened, beside) if beside else None
     running = [_start(each, schema, shared, threads) for each in beside]
     if counting is not None:
-        threads.start("counting", counting.run)
+        threads.start("counting", counting.run, SLOW_HUNG_AFTER)
     if sampled is not None:
         threads.start("sampler", sampled.sampler.run)
     _sweep_by_itself((opened, *beside), threads)
     try:
-        keeper.run(threads.stop)
+        keeper.run(threads.health.watched(threads.health.supervising, threads.stop))
     finally:
         threads.stop.set()
         for each in running:
@@ -208,7 +212,7 @@ def _sweep_by_itself(opened: Sequence[OpenedStream], threads: Threads) -> None:
     """Start the thread that sweeps when it is due, and shows the sweeps of all processes."""
     settings, report = opened[0].settings, SweepReport(opened[0].metrics)
     sweeps = OwnSweeps(opened, schedule_of(settings), Watcher(settings.kafka), report)
-    threads.start("sweep", sweeps.run)
+    threads.start("sweep", sweeps.run, SLOW_HUNG_AFTER)
 
 
 def _counters(opened: OpenedStream, kept: tuple[Family, ...]) -> CountingThread | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from threading import Event, Thread
 
 from reconcilers.words.errors import EndedItself, ReconcilerError
+from streaming.monitoring.health import HUNG_AFTER, Health, TurningStop
 
 log = logging.getLogger("reconciler")
 
@@ -19,14 +20,21 @@ class Threads:
     it. A failure after that is logged only.
     """
 
-    def __init__(self, stop: Event) -> None:
+    def __init__(self, stop: Event, supervising: str = "supervising") -> None:
         self.stop = stop
+        self.health = Health(supervising)
         self.failed: ReconcilerError | None = None
         """Why the process ends; None while all threads run, or have ended as they were told."""
 
-    def start(self, name: str, run: Callable[[Event], object]) -> Thread:
-        """Run this in a thread of this name, until told to stop."""
-        thread = Thread(target=self._run, args=(name, run), name=name, daemon=True)
+    def start(
+        self, name: str, run: Callable[[Event], object], hung_after: float = HUNG_AFTER
+    ) -> Thread:
+        """Run this in a thread of this name, until told to stop.
+
+        It counts as hung if it does not wait on its event for ``hung_after`` (s).
+        """
+        stop = self.health.watched(name, self.stop, hung_after)
+        thread = Thread(target=self._run, args=(name, run, stop), name=name, daemon=True)
         thread.start()
         return thread
 
@@ -35,9 +43,9 @@ class Threads:
         if self.failed is not None:
             raise self.failed
 
-    def _run(self, name: str, run: Callable[[Event], object]) -> None:
+    def _run(self, name: str, run: Callable[[Event], object], stop: TurningStop) -> None:
         try:
-            run(self.stop)
+            run(stop)
         except ReconcilerError as failed:
             log.critical("thread %s has ended: %s", name, failed)
             self._end(failed)
@@ -49,6 +57,8 @@ class Threads:
             if not self.stop.is_set():
                 log.critical("thread %s has ended unexpectedly", name)
                 self._end(EndedItself(f"thread {name} has ended unexpectedly"))
+        finally:
+            stop.ended()
 
     def _end(self, why: ReconcilerError) -> None:
         if not self.stop.is_set():  # else others end because of the first, or all as they are told

@@ -56,7 +56,7 @@ def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
         "CassandraBookmarks": lambda store: bookmarks,
         "connect": MagicMock(),
         "schema_of": lambda session, keyspace: {"canary": TABLE},
-        "run_canaries": lambda settings, write, stop: write(stop),
+        "run_canaries": lambda settings, write, threads: write(threads.stop),
     }
     for name, instead in replaced.items():
         monkeypatch.setattr(canary, name, instead)

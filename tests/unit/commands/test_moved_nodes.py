@@ -12,6 +12,7 @@ import pytest
 from reconcilers.words.errors import EndedItself
 from reconcilers.words.exit_codes import ExitCode
 from streaming.commands.running import canary
+from streaming.commands.running.threads import Threads
 from streaming.settings import CassandraSettings
 from streaming.tables import connect, disconnect, moved_nodes
 from tests.fakes.cql_server import serving
@@ -91,5 +92,5 @@ def test_the_process_that_writes_canaries_ends_too(
 
     names.at = SECOND
     with node(settings, SECOND), pytest.raises(EndedItself):
-        canary.run_canaries(settings, writes, Event())
+        canary.run_canaries(settings, writes, Threads(Event()))
     assert ended == ["its lease is released"]

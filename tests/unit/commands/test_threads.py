@@ -143,6 +143,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
     for module, name, value in (
         (stream, "make_own", lambda _: None),
         (stream, "refuse_guardrails", lambda _: None),
+        (stream, "refuse_without_spark", lambda _: None),
         (stream, "connect", lambda _: None),
         (stream, "schema_of", lambda *_: {}),
         (stream, "bound", lambda *_: (MESSAGE, RIGHTS, MAILBOX_TALLY)),

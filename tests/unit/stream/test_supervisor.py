@@ -204,10 +204,14 @@ class Bench:
         """Start, and look at the query so many times."""
         self.query.deaths = list(deaths)
         stop = Stop(self.query, self.query.looks + looks)
+        self.supervisor().run(stop)
+        return stop
+
+    def supervisor(self) -> QuerySupervisor:
         clocks = ClockWatch(self.kafka, 45.0, self.metrics)
         lag = LagWatch(self.kafka, (TOPIC,), self.metrics)
         self.starting = self.starting_point()
-        QuerySupervisor(
+        return QuerySupervisor(
             query=self.query,
             decisions=self.decisions,
             starting=self.starting,
@@ -215,8 +219,7 @@ class Bench:
             metrics=self.metrics,
             overdue=Overdue(after=-1.0),
             restart_backoff_max=60.0,
-        ).run(stop)
-        return stop
+        )
 
     # --- what was before
 
