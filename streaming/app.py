@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reconciler")
 
+COMPLETION = "completion"
+"""The command that needs the options of all others."""
+FILES = {"bash": "_shtab_compgen_files", "zsh": "_files"}
+"""How a shell completes a path, in the words of shtab."""
 COMMANDS = {
     "stream": ("running.stream", "find, and in repair mode repair, continuously"),
     "sweep": ("again.sweep", "compare everything; what differs is left to the stream"),
@@ -43,6 +47,7 @@ COMMANDS = {
     "status": ("look.status", "lag, open findings, breakers, who holds the lease"),
     "jars": ("running.jars", "fetch the jars with which Spark reads Kafka"),
     "config": ("look.config", "show or check the settings, or print an example of a file"),
+    COMPLETION: ("look.completion", "print a script with which bash or zsh completes commands"),
     "report": ("look.report", "what happened in some days, or would have: text, JSON or HTML"),
     "explain": (
         "look.explain",
@@ -142,15 +147,18 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     chosen = _command(argv)
     for name, (module, told) in COMMANDS.items():
         command = commands.add_parser(name, help=told, allow_abbrev=False)
-        if name == chosen:
+        if chosen in (name, COMPLETION):
             import_module(f"streaming.commands.{module}").add_arguments(command)
             _add_config(command, argparse.SUPPRESS)  # else it hides the one before the command
+    if chosen == COMPLETION:
+        parser.set_defaults(whole=parser)
     return parser.parse_args(argv)
 
 
 def _add_config(parser: argparse.ArgumentParser, default: str | None) -> None:
     told = "settings (TOML); else that of RECONCILE_CONFIG, or /etc/reconciler/reconcile.toml"
-    parser.add_argument("--config", type=Path, default=default, metavar="FILE", help=told)
+    added = parser.add_argument("--config", type=Path, default=default, metavar="FILE", help=told)
+    vars(added)["complete"] = FILES
 
 
 def _command(argv: Sequence[str]) -> str | None:
