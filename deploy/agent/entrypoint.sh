@@ -3,7 +3,9 @@
 # From outside: CASSANDRA_HOST, KAFKA_BOOTSTRAP_SERVERS, TOPIC_PREFIX; NODE_ID, the node's host id
 # (nodetool info); CASSANDRA_ENDPOINT_SNITCH, CASSANDRA_DATACENTER and CASSANDRA_RACK as the node has
 # them; CASSANDRA_USERNAME with CASSANDRA_PASSWORD where the cluster asks for a login.
-# The node's disk is at /var/lib/cassandra, the agent's own at /var/lib/agent.
+# The node's disk is at /var/lib/cassandra, the agent's own at /var/lib/agent. TLS and logins that these do
+# not name stand in files of your own (docs/security.md), which are appended: /etc/agent/driver.conf and
+# /etc/agent/agent.properties.
 set -euo pipefail
 
 export work=/var/lib/agent storage=/var/lib/cassandra
@@ -31,6 +33,9 @@ cd /opt/agent
 ./render.sh templates/cassandra-rackdc.properties > "$work/cassandra-rackdc.properties"
 ./render.sh templates/driver.conf > "$driver_conf"
 ./render.sh templates/agent.properties > "$work/agent.properties"
+for name in driver.conf agent.properties; do
+  if [[ -e /etc/agent/$name ]]; then cat "/etc/agent/$name" >> "$work/$name"; fi
+done
 
 # AGENT_JAVA_OPTIONS holds options separated by blanks.
 # shellcheck disable=SC2086

@@ -50,6 +50,7 @@ def _up(given: argparse.Namespace) -> int:
         given.caches,
         tuple(given.schema),
         data_centres=given.data_centres,
+        secure=given.secure or None,
     )
     stack = Stack(given.data_dir, wanted)
     stack.up()
@@ -138,6 +139,11 @@ def _add_options(up: argparse.ArgumentParser) -> None:
         help="the nodes of each data centre, such as 2,1",
     )
     up.add_argument("--auth", action="store_true", help="passwords, roles and an audit log")
+    up.add_argument(
+        "--secure",
+        action="store_true",
+        help="TLS with certificates of clients, passwords and rights, at Cassandra and at Kafka",
+    )
     up.set_defaults(run=_up)
 
 

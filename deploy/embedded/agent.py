@@ -8,17 +8,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from deploy.embedded import capture, cql
 from deploy.embedded.cassandra_node import CLUSTER_NAME
 from deploy.embedded.cassandra_node import TEMPLATES as CASSANDRA_TEMPLATES
+from deploy.embedded.certificates import STORE_PASSWORD, Certificates
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.layout import Layout
 from deploy.embedded.process import Daemon, exclusive, replace_text
 from deploy.embedded.spec import Credentials, Spec
-from deploy.embedded.templates import DEPLOY, render
+from deploy.embedded.templates import DEPLOY, append, render
 from deploy.embedded.wait import HANG_S, until
 
 MOST_STARTS = 3
@@ -175,9 +177,11 @@ class Agent:
             cluster_name=CLUSTER_NAME,
             node_id=cql.host_id(session, self.place.host),
             work=str(work),
-            bootstrap_servers=self._spec.bootstrap_servers,
+            bootstrap_servers=self._spec.agent_bootstrap_servers,
             http_port=self.place.agent_http,
         )
+        if self._spec.tls is not None:
+            _encrypt(self._spec.tls.certificates, driver_conf, properties)
         command = [java(), *JVM, f"@{CASSANDRA_TEMPLATES / 'jvm17.options'}"]
         if major == "4":
             command.append(f"@{CASSANDRA_TEMPLATES / 'jvm17-4.1.options'}")
@@ -188,6 +192,22 @@ class Agent:
             f"-Dlogback.configurationFile={TEMPLATES / 'logback.xml'}",
         ]
         return [*command, "-cp", f"{jars}/*", MAIN, str(properties)]
+
+
+def _encrypt(made: Certificates, driver_conf: Path, properties: Path) -> None:
+    append(
+        TEMPLATES / "driver-tls.conf",
+        driver_conf,
+        trust_store=str(made.trust_store),
+        key_store=str(made.key_store("agent")),
+        store_password=STORE_PASSWORD,
+    )
+    append(
+        TEMPLATES / "agent-tls.properties",
+        properties,
+        ca=str(made.ca),
+        key_and_certificate=str(made.both("agent")),
+    )
 
 
 def _login(admin: Credentials | None) -> str:

@@ -6,13 +6,15 @@ import subprocess
 import uuid
 
 from deploy.embedded import topics
+from deploy.embedded.cassandra_node import certificate_files
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
+from deploy.embedded.kafka_clients import PASSWORD
 from deploy.embedded.layout import Layout
 from deploy.embedded.ports import is_open
 from deploy.embedded.process import Daemon
 from deploy.embedded.spec import Spec
-from deploy.embedded.templates import DEPLOY, render
+from deploy.embedded.templates import DEPLOY, append, render
 from deploy.embedded.wait import HANG_S, until
 
 STOP_GRACE_S = 30.0
@@ -46,6 +48,16 @@ class Broker:
             controller_port=self._spec.ports.controller,
             storage=str(self._layout.kafka),
         )
+        if self._spec.tls is not None:
+            append(
+                TEMPLATES / "kafka-tls.properties",
+                properties,
+                broker_port=self._spec.ports.broker,
+                tls_port=self._spec.tls.broker,
+                controller_port=self._spec.ports.controller,
+                password=PASSWORD,
+                **certificate_files(self._spec),
+            )
         if not (self._layout.kafka / "data" / "meta.properties").exists():
             self._format(str(properties), a_cluster_id())
         self.daemon.start([*self._java(), "kafka.Kafka", str(properties)], cwd=self._layout.kafka)

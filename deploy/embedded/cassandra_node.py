@@ -114,6 +114,8 @@ class CassandraNode:
             names.append("cassandra-auth.yaml")
         if self._spec.caches == "production":
             names.append("cassandra-caches.yaml")
+        if self._spec.tls is not None:
+            names.append("cassandra-tls.yaml")
         names += self._spec.overlays
         whole = conf / "cassandra.yaml.template"
         whole.parent.mkdir(parents=True, exist_ok=True)
@@ -130,6 +132,7 @@ class CassandraNode:
             native_port=self._spec.ports.cassandra,
             address=self.place.host,
             endpoint_snitch=SNITCH if len(self._spec.nodes) > 1 else "SimpleSnitch",
+            **certificate_files(self._spec),
         )
         whole.unlink()
         render(
@@ -185,6 +188,14 @@ class CassandraNode:
         ]
         command += ["-cp", self._classpath(), "org.apache.cassandra.service.CassandraDaemon"]
         return command
+
+
+def certificate_files(spec: Spec) -> dict[str, str]:
+    """What a server's template says of them; nothing where nothing is encrypted."""
+    if spec.tls is None:
+        return {}
+    made = spec.tls.certificates
+    return {"ca": str(made.ca), "key_and_certificate": str(made.both("server"))}
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """The only place of the embedded stack that imports the Cassandra driver."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +12,7 @@ from cassandra.policies import ConstantReconnectionPolicy, WhiteListRoundRobinPo
 from cassandra.query import dict_factory
 
 from deploy.embedded.errors import StartError
-from deploy.embedded.spec import Spec
+from deploy.embedded.spec import Spec, Tls
 
 UNREACHABLE = (DriverException, NoHostAvailable, OSError)
 """What a query raises while the server is away, or refuses."""
@@ -31,11 +32,10 @@ def session(spec: Spec, host: str = "127.0.0.1") -> Iterator[Any]:
         request_timeout=TIMEOUT_S,
         consistency_level=ConsistencyLevel.QUORUM,  # a single copy may be in another data centre
     )
-    login = PlainTextAuthProvider(spec.admin.username, spec.admin.password) if spec.admin else None
     cluster = Cluster(
         [host],
         port=spec.ports.cassandra,
-        auth_provider=login,
+        **as_admin(spec),
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None),
         protocol_version=4,
@@ -48,6 +48,24 @@ def session(spec: Spec, host: str = "127.0.0.1") -> Iterator[Any]:
         yield cluster.connect()
     finally:
         cluster.shutdown()
+
+
+def as_admin(spec: Spec) -> dict[str, Any]:
+    """The driver's options for a connection under the admin's login, by TLS if the stack has it."""
+    options: dict[str, Any] = {}
+    if spec.admin is not None:
+        login = PlainTextAuthProvider(spec.admin.username, spec.admin.password)
+        options["auth_provider"] = login
+    if spec.tls is not None:
+        options["ssl_context"] = _tls(spec.tls)
+    return options
+
+
+def _tls(tls: Tls) -> ssl.SSLContext:
+    made = tls.certificates
+    context = ssl.create_default_context(cafile=str(made.ca))
+    context.load_cert_chain(made.certificate("admin"), made.key("admin"))
+    return context
 
 
 def host_id(session: Any, host: str) -> str:

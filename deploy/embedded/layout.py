@@ -21,6 +21,11 @@ class Layout:
         return self.root / "reconcile.toml"
 
     @property
+    def certificates(self) -> Path:
+        """What a secure stack's own authority has signed, and the keys."""
+        return self.root / "certificates"
+
+    @property
     def logs(self) -> Path:
         """One log a server."""
         return self.root / "logs"

@@ -12,7 +12,7 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from deploy.embedded import Stack
+from deploy.embedded import Stack, kafka_clients
 from deploy.embedded.broker import Broker
 from deploy.embedded.layout import Layout
 from deploy.embedded.ports import free_ports, is_open
@@ -102,7 +102,7 @@ def in_sync(stack: Stack, partition: TopicPartition) -> set[int]:
 
 @contextmanager
 def _admin(stack: Stack) -> Iterator[KafkaAdminClient]:
-    admin = KafkaAdminClient(bootstrap_servers=stack.bootstrap_servers)
+    admin = KafkaAdminClient(**kafka_clients.options(stack.spec))
     try:
         yield admin
     finally:

@@ -4,8 +4,10 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Literal
 
+from deploy.embedded.certificates import Certificates
 from deploy.embedded.errors import MismatchError
 from deploy.embedded.layout import Layout
 from deploy.embedded.ports import free_ports
@@ -38,6 +40,19 @@ class Credentials:
 
 ADMIN = Credentials("cassandra", "cassandra")
 """The superuser that Cassandra makes itself when passwords are on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Where the certificates are, and the port of Kafka's listener that asks clients for one."""
+
+    folder: str
+    broker: int
+
+    @property
+    def certificates(self) -> Certificates:
+        """What the stack's own authority has signed."""
+        return Certificates(Path(self.folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +98,7 @@ class Spec:
     the agent starts; it changes nothing where it was carried out already. `overlays` are files of
     deploy/cassandra whose settings take the place of those of cassandra.yaml. `others` are the
     nodes beside the first. `upgraded` are the numbers of the nodes that run the newest release by
-    now, whatever the stack began with.
+    now, whatever the stack began with. `tls` is None where nothing is encrypted.
     """
 
     keyspace: str
@@ -98,6 +113,7 @@ class Spec:
     data_centre: str = ONE_DATA_CENTRE
     others: tuple[NodeSpec, ...] = ()
     upgraded: tuple[int, ...] = ()
+    tls: Tls | None = None
 
     def release_of(self, number: int) -> CassandraRelease:
         """What a node and its agent are now."""
@@ -120,6 +136,11 @@ class Spec:
         return f"127.0.0.1:{self.ports.broker}"
 
     @property
+    def agent_bootstrap_servers(self) -> str:
+        """The same for agents, which show a certificate where the stack is secure."""
+        return self.bootstrap_servers if self.tls is None else f"127.0.0.1:{self.tls.broker}"
+
+    @property
     def agent_http(self) -> str:
         """The HTTP server of the first node's agent, which answers /ping."""
         return self.nodes[0].agent_url
@@ -133,7 +154,8 @@ class Wanted:
     own where none are given. ``caches`` may be others at each start. ``schema`` is CQL for what has
     to be there before the agent starts, each statement with IF NOT EXISTS. ``overlays`` are files
     of deploy/cassandra whose settings take the place of those of cassandra.yaml. ``data_centres``
-    are the numbers of nodes, one for each data centre; by default one node.
+    are the numbers of nodes, one for each data centre; by default one node. ``secure`` is TLS with
+    certificates of clients, passwords and rights, at Cassandra and at Kafka.
     """
 
     keyspace: str | None = None
@@ -144,6 +166,7 @@ class Wanted:
     schema: tuple[str, ...] = ()
     overlays: tuple[str, ...] = ()
     data_centres: tuple[int, ...] | None = None
+    secure: bool | None = None
 
 
 def load(layout: Layout) -> Spec | None:
@@ -159,6 +182,7 @@ def load(layout: Layout) -> Spec | None:
         raw["overlays"] = tuple(raw.get("overlays", ()))
         raw["others"] = tuple(NodeSpec(**each) for each in raw.get("others", ()))
         raw["upgraded"] = tuple(raw.get("upgraded", ()))
+        raw["tls"] = Tls(**raw["tls"]) if raw.get("tls") else None
         return Spec(**raw)
     except FileNotFoundError:
         return None
@@ -189,7 +213,7 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
     spec = Spec(
         keyspace=wanted.keyspace or DEFAULT_KEYSPACE,
         release=wanted.release or DEFAULT_RELEASE,
-        admin=wanted.admin,
+        admin=wanted.admin or (ADMIN if wanted.secure else None),
         ports=Ports(*(next(candidates) for _ in fields(Ports))),
         tables=wanted.tables,
         caches=wanted.caches or DEFAULT_CACHES,
@@ -200,6 +224,7 @@ def decide(layout: Layout, wanted: Wanted) -> Spec:
             NodeSpec(number, each, next(candidates), next(candidates))
             for number, each in enumerate(centres[1:], start=2)
         ),
+        tls=Tls(str(layout.certificates), next(candidates)) if wanted.secure else None,
     )
     return _store(layout, spec)
 
@@ -237,6 +262,7 @@ def _refuse_difference(layout: Layout, stored: Spec, wanted: Wanted) -> None:
         ("Cassandra", stored.release, wanted.release),
         ("authentication", stored.admin, wanted.admin),
         ("nodes", stored.data_centres, wanted.data_centres),
+        ("TLS", stored.tls and "on", wanted.secure and "on"),
     )
     for name, old, new in pairs:
         if new is not None and new != old:

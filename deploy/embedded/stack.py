@@ -250,6 +250,8 @@ class Stack:
 
     def _start_all(self) -> None:
         jars.fetch(self._jars())
+        if self.spec.tls is not None:
+            self.spec.tls.certificates.make()
         self.config.write_text(settings_file.render(self.layout, self.spec), encoding="utf-8")
         first, *others = (node.cassandra for node in self.nodes)
         first.launch()

@@ -1,8 +1,9 @@
-"""The topics that are created up front; the only place of the embedded stack that imports kafka."""
+"""The topics that are created up front; the agent's, and the reconciler's own."""
 
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from deploy.embedded import kafka_clients
 from deploy.embedded.spec import Spec
 
 PARTITIONS = 2
@@ -21,7 +22,7 @@ def names(spec: Spec) -> list[str]:
 
 def create(spec: Spec) -> None:
     """Create the topics that are missing. Raises KafkaError."""
-    admin = KafkaAdminClient(bootstrap_servers=spec.bootstrap_servers)
+    admin = KafkaAdminClient(**kafka_clients.options(spec))
     try:
         present = set(admin.list_topics())
         limits = {"max.message.bytes": str(MAX_MESSAGE_BYTES)}
@@ -30,6 +31,8 @@ def create(spec: Spec) -> None:
             for name in names(spec)
             if name not in present
         ]
+        if new and spec.tls is not None:
+            kafka_clients.grant(admin)
         if new:
             admin.create_topics(new)
     except TopicAlreadyExistsError:
@@ -41,7 +44,7 @@ def create(spec: Spec) -> None:
 def answers(spec: Spec) -> bool:
     """Whether the broker lists its topics now."""
     try:
-        admin = KafkaAdminClient(bootstrap_servers=spec.bootstrap_servers)
+        admin = KafkaAdminClient(**kafka_clients.options(spec))
     except (KafkaError, OSError):
         return False
     try:

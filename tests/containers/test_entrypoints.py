@@ -77,7 +77,7 @@ def agent(tmp_path: Path) -> tuple[Path, Path]:
     lay_out(opt / "templates", AGENT_TEMPLATES + NODE_TEMPLATES)
     lay_out(opt, ("render.sh",))
     (opt / "render.sh").chmod(0o755)
-    places = {"/opt/agent": opt, "/var/lib/agent": work}
+    places = {"/opt/agent": opt, "/var/lib/agent": work, "/etc/agent": tmp_path / "etc"}
     return moved(DEPLOY / "agent" / "entrypoint.sh", tmp_path, places), work
 
 
@@ -115,6 +115,19 @@ def test_the_agent_starts_with_the_configuration_of_the_embedded_one(
     assert written == properties(same.read_text("utf-8"))
     assert Path(written["commit.log.relocation.dir"]).is_dir()
     assert Path(written["offset.backing.store.dir"]).is_dir()
+
+
+def test_the_agents_own_files_come_after_the_templates(
+    agent: tuple[Path, Path], tmp_path: Path
+) -> None:
+    entrypoint, work = agent
+    lay_out(tmp_path / "etc", ("agent/agent-tls.properties", "agent/driver-tls.conf"))
+    (tmp_path / "etc" / "agent-tls.properties").rename(tmp_path / "etc" / "agent.properties")
+    (tmp_path / "etc" / "driver-tls.conf").rename(tmp_path / "etc" / "driver.conf")
+    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
+    written = properties((work / "agent.properties").read_text("utf-8"))
+    assert written["kafka.producer.security.protocol"] == "SSL"
+    assert "DefaultSslEngineFactory" in (work / "driver.conf").read_text("utf-8")
 
 
 def test_an_agent_begins_without_the_offsets_of_its_last_run(agent: tuple[Path, Path]) -> None:
