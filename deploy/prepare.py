@@ -11,9 +11,7 @@ import sys
 from pathlib import Path
 
 from cassandra import DriverException
-from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster, NoHostAvailable
-from cassandra.query import dict_factory
+from cassandra.cluster import NoHostAvailable
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
@@ -22,11 +20,11 @@ from deploy.embedded import capture
 from deploy.embedded.topics import PARTITIONS
 from deploy.mailserver import james
 from reconcilers.capture.frontier import CANARY_TABLE
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import ReconcilerError
 from streaming import settings
 from streaming.settings import CanarySettings, CassandraSettings, KafkaSettings
-from streaming.tables import canary_schema
-from streaming.topics import TOPIC_SETTINGS, own_topics
+from streaming.tables import canary_schema, open_session
+from streaming.topics import TOPIC_SETTINGS, own_topics, python_options
 
 log = logging.getLogger("prepare")
 
@@ -43,7 +41,7 @@ def main(arguments: list[str]) -> int:
         wanted = settings.load(given.config)
         prepare_tables(wanted.cassandra, wanted.canary)
         prepare_topics(wanted.kafka)
-    except (Misconfigured, DriverException, NoHostAvailable, KafkaError, OSError) as error:
+    except (ReconcilerError, DriverException, NoHostAvailable, KafkaError, OSError) as error:
         print(f"prepare: {error}", file=sys.stderr)
         return 1
     return 0
@@ -54,31 +52,27 @@ def prepare_tables(wanted: CassandraSettings, canary: CanarySettings) -> None:
 
     The canaries' keyspace is made with its table, which is captured, too.
 
-    Needs a role that may create and alter. Raises the driver's errors.
+    Needs a role that may create and alter. Raises the driver's errors, and `ReconcilerError`.
     """
-    login = PlainTextAuthProvider(wanted.username, wanted.password) if wanted.username else None
-    cluster = Cluster(list(wanted.hosts), port=wanted.port, auth_provider=login, connect_timeout=30)
+    session = open_session(wanted.model_copy(update={"request_timeout": 60.0}))
     try:
-        session = cluster.connect()
-        session.row_factory = dict_factory
-        session.default_timeout = 60
-        if wanted.keyspace not in cluster.metadata.keyspaces:
+        if wanted.keyspace not in session.cluster.metadata.keyspaces:
             log.info("making keyspace %s with James's tables", wanted.keyspace)
             james.create_schema(session, wanted.keyspace)
         capture.switch_on(session, wanted.keyspace, wake_tables.TABLES)
         canary_schema.create(session, canary.keyspace)
         capture.switch_on(session, canary.keyspace, [CANARY_TABLE])
     finally:
-        cluster.shutdown()
+        session.cluster.shutdown()
 
 
 def prepare_topics(wanted: KafkaSettings) -> None:
     """Make the topics that are missing: the agents' one, and the reconciler's own.
 
-    Raises KafkaError.
+    Raises KafkaError, and `ReconcilerError`.
     """
     names = {wanted.topic_prefix, *own_topics(wanted)}
-    admin = KafkaAdminClient(bootstrap_servers=wanted.bootstrap_servers)
+    admin = KafkaAdminClient(**python_options(wanted))
     try:
         missing = sorted(names.difference(admin.list_topics()))
         new = [NewTopic(name, PARTITIONS, -1, topic_configs=TOPIC_SETTINGS) for name in missing]

@@ -16,7 +16,7 @@ VAGUE_NAMES = frozenset(
     {"util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"}
 )
 NOUNS = frozenset({"ceiling", "ring"})
-SETTINGS = frozenset({"BaseModel", "Section"})
+SETTINGS = frozenset({"BaseModel", "Section", "WithSecrets"})
 LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
 TEXTS = frozenset({"sentence", "why"})
 """Attributes that hold text for people: nothing is decided by their words."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from deploy.embedded.kafka_clients import PASSWORD, USER
 from deploy.embedded.layout import Layout
 from deploy.embedded.spec import Spec
 
@@ -33,6 +34,19 @@ def render(layout: Layout, spec: Spec) -> str:
     if spec.admin is not None:
         sections["cassandra"]["username"] = spec.admin.username
         sections["cassandra"]["password"] = spec.admin.password
+    if spec.tls is not None and spec.admin is not None:
+        made = spec.tls.certificates
+        own = {"tls_certificate": str(made.certificate(USER)), "tls_key": str(made.key(USER))}
+        of_cassandra, of_kafka = (
+            made.folder / f"{name}.password" for name in ("cassandra", "kafka")
+        )
+        of_cassandra.write_text(spec.admin.password, encoding="utf-8")
+        of_kafka.write_text(PASSWORD, encoding="utf-8")
+        del sections["cassandra"]["password"]
+        sections["cassandra"] |= {"tls": True, "tls_ca": str(made.ca), **own}
+        sections["cassandra"]["password_file"] = str(of_cassandra)
+        login = {"username": USER, "password_file": str(of_kafka)}
+        sections["kafka"] |= {"security_protocol": "SASL_SSL", "tls_ca": str(made.ca), **login}
     return as_toml(sections)
 
 

@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPException
+from pathlib import Path
+from ssl import create_default_context
 from threading import Event
 from urllib.request import urlopen
 
 from streaming.monitoring.metrics import Metrics
+from streaming.settings import AgentSettings
 
 ANSWER_S = 5.0
 EVERY_S = 30.0
 
 
-def unwell(address: str) -> list[str]:
+def unwell(address: str, ca: Path | None = None) -> list[str]:
     """The parts of the agent at this address (http://host:port) that are not well.
 
-    Raises `OSError` if there is no answer, `ValueError` or `TypeError` if it is not an agent.
+    ``ca`` are the authorities of an https address, else those of the operating system. Raises
+    `OSError` if there is no answer, `ValueError` or `TypeError` if it is not an agent.
     """
+    context = create_default_context(cafile=ca) if address.startswith("https:") else None
     try:
-        with urlopen(f"{address.rstrip('/')}/health", timeout=ANSWER_S) as answer:
+        with urlopen(f"{address.rstrip('/')}/health", timeout=ANSWER_S, context=context) as answer:
             parts = dict(json.load(answer))
     except HTTPException as broken:  # the agent died during its answer; not an `OSError`
         raise OSError(f"a broken answer: {broken!r}") from broken
@@ -30,6 +36,11 @@ def unwell(address: str) -> list[str]:
         for name, part in parts.items()
         if not (isinstance(part, dict) and part.get("healthy") is True)
     ]
+
+
+def asking(settings: AgentSettings) -> Callable[[str], list[str]]:
+    """`unwell` with the authorities of the settings."""
+    return partial(unwell, ca=settings.tls_ca)
 
 
 @dataclass(frozen=True, slots=True)

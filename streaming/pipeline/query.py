@@ -23,6 +23,7 @@ from streaming.pipeline.sample_events import SampleReader
 from streaming.pipeline.spark_errors import cause_of, spark_there
 from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.supervisor import BatchReport
+from streaming.pipeline.temporary import logins_folder
 from streaming.pipeline.window import closed_window, heartbeat, how_often, settle, wait_for
 from streaming.topics import stream_options
 
@@ -61,7 +62,7 @@ class FamilyQuery(FamilyRun):
         begins, trigger = nested(self.work.ranges.restart()), how_often(settings.stream)
         records = (
             spark.readStream.format("kafka")
-            .options(**stream_options(settings.kafka, begins))
+            .options(**stream_options(settings.kafka, begins, logins_folder(settings.stream)))
             .option("startingOffsets", self._starting_offsets(begins))
             .load()
         )

@@ -15,17 +15,19 @@ from reconcilers.words.model import Slot
 from streaming.pipeline.cores import cores, shares
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
+from streaming.pipeline.temporary import logins_folder
 from streaming.pipeline.worker import RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
-from streaming.settings import KafkaSettings
+from streaming.settings import Settings
 from streaming.topics import batch_options
 
 FEW_RECORDS = 500
 """This many records are looked at in less time than a shuffle takes."""
 
 
-def records_of(spark: SparkSession, settings: KafkaSettings, ranges: OffsetRanges) -> DataFrame:
-    """The records of these ranges, read when they are used."""
-    return spark.read.format("kafka").options(**batch_options(settings, ranges)).load()
+def records_of(spark: SparkSession, settings: Settings, ranges: OffsetRanges) -> DataFrame:
+    """The records of these ranges, read when they are used. Raises `Misconfigured`."""
+    options = batch_options(settings.kafka, ranges, logins_folder(settings.stream))
+    return spark.read.format("kafka").options(**options).load()
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class RangeReader:
 
     def look(self, ranges: OffsetRanges, apart: frozenset[Slot]) -> BatchLook:
         """Look at all ranges together, each group in one task; ``apart`` cannot be read."""
-        records = records_of(self.spark, self.job.settings.kafka, ranges)
+        records = records_of(self.spark, self.job.settings, ranges)
         number = sum(end - begin for begin, end in ranges.values())
         few = number <= FEW_RECORDS
         count = 1 if few else shares(self.spark, self.job.settings.stream)

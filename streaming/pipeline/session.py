@@ -22,7 +22,15 @@ from streaming.pipeline.needs import brings_jars, connector_jars
 from streaming.pipeline.spark_errors import STOPPED, spark_there
 from streaming.pipeline.spark_state import RunningSpark
 from streaming.pipeline.temporary import temporary_folder
-from streaming.settings import FIXED, INTERPRETER, PASSWORD, Settings, StreamSettings, is_one_host
+from streaming.settings import (
+    FIXED,
+    INTERPRETER,
+    KAFKA_PASSWORD,
+    PASSWORD,
+    Settings,
+    StreamSettings,
+    is_one_host,
+)
 
 DEEP_STACKS = "-Xss16m"
 """If a query is stopped in the middle of a batch, Spark matches the error with a regex that
@@ -110,10 +118,11 @@ def _set_environment(settings: Settings) -> None:
     temporary = str(temporary_folder(settings.stream))
     os.environ["SPARK_LOCAL_DIRS"] = os.environ["TMPDIR"] = tempfile.tempdir = temporary
     interpreter = dict(settings.spark).get(INTERPRETER)
+    for name, section in ((PASSWORD, settings.cassandra), (KAFKA_PASSWORD, settings.kafka)):
+        if section.password is not None:
+            os.environ[name] = section.password
     if settings.stream.is_local:
         os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers use the system's
-        if settings.cassandra.password is not None:
-            os.environ[PASSWORD] = settings.cassandra.password
     elif interpreter is not None:
         os.environ["PYSPARK_PYTHON"] = interpreter  # Spark reads it of spark-submit only
 

@@ -45,6 +45,14 @@ def temporary_folder(settings: StreamSettings) -> Path:
     return folder
 
 
+def logins_folder(settings: StreamSettings) -> Path | None:
+    """Where the logins of Spark's clients are kept; None on a cluster: its hosts have their own.
+
+    Raises `Misconfigured`.
+    """
+    return temporary_folder(settings) if settings.is_local else None
+
+
 def _remove_left(parent: Path) -> None:
     """Remove folders of this host's ended processes: a running one keeps its folder locked."""
     for left in parent.iterdir():

@@ -35,6 +35,11 @@ def _unfit(settings: Settings, environment: Mapping[str, str]) -> Iterator[str]:
         return
     if not (environment.get("PYSPARK_PYTHON") or options.get(INTERPRETER)):
         yield f"set PYSPARK_PYTHON or {INTERPRETER}: the executors' Python, with our packages"
+    if settings.kafka.logs_in and settings.kafka.password_file is not None:
+        yield (
+            "kafka.password_file is read on this host only: set RECONCILE_KAFKA__PASSWORD on each"
+            " host instead"
+        )
     if is_one_host(stream.master):
         return
     yield from _loopback(settings)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Literal
+from pathlib import Path
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
-from streaming.settings.section import PREFIX, KeyspaceName, Seconds, Section
+from streaming.settings.secrets import (
+    A_CA,
+    A_CERTIFICATE,
+    A_KEY,
+    A_PASSWORD,
+    A_PASSWORD_FILE,
+    KAFKA_PASSWORD,
+    PASSWORD,
+    WithSecrets,
+    refuse_halves,
+)
+from streaming.settings.section import KeyspaceName, Seconds, Section
 
 KEYSPACE = "{keyspace}"
-PASSWORD = f"{PREFIX}CASSANDRA__PASSWORD"
-"""Where a worker reads the password: it is in no job that is sent to one."""
+NEEDS_A_LOGIN = "needs username, and password or password_file"
 
 
-class CassandraSettings(Section):
+class CassandraSettings(WithSecrets):
     """James's Cassandra cluster, and the reconciler's own keyspace in it."""
+
+    name: ClassVar = "cassandra"
+    secrets: ClassVar = {"password": PASSWORD, "jmx_password": None}
 
     hosts: tuple[str, ...] = Field(("127.0.0.1",), min_length=1, description="contact points")
     port: int = Field(9042, gt=0, lt=65536, description="native protocol port")
@@ -29,10 +42,14 @@ class CassandraSettings(Section):
         description="copies of own_keyspace when it is created; without it: 3, or one a node",
     )
     username: str | None = Field(None, description="role to log in as, if one is needed")
-    password: str | None = Field(
-        None,
-        repr=False,
-        description="its password; executors of a cluster read it from their environment",
+    password: str | None = A_PASSWORD
+    password_file: Path | None = A_PASSWORD_FILE
+    tls: bool = Field(False, description="whether nodes are connected to by TLS")
+    tls_ca: Path | None = A_CA
+    tls_certificate: Path | None = A_CERTIFICATE
+    tls_key: Path | None = A_KEY
+    tls_verify_host_names: bool = Field(
+        True, description="whether a node's certificate must name its address"
     )
     local_dc: str | None = Field(
         None, description="the only data centre whose nodes are contacted; it sets no level"
@@ -59,15 +76,17 @@ class CassandraSettings(Section):
     jmx_username: str | None = Field(None, description="role for JMX, if one is needed")
     jmx_password: str | None = Field(None, repr=False, description="its password")
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """Without passwords: Spark sends and stores what is pickled."""
-        state = super().__getstate__()
-        return state | {"__dict__": state["__dict__"] | {"password": None, "jmx_password": None}}
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        refuse_halves(self)
+        if not self.tls and (self.tls_ca or self.tls_certificate):
+            raise ValueError("tls_ca and tls_certificate need tls = true")
+        return self
 
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        """With the password of this process's environment."""
-        own = {"password": os.environ.get(PASSWORD)}
-        super().__setstate__(state | {"__dict__": state["__dict__"] | own})
+    @property
+    def encrypted(self) -> bool:
+        """Whether connections use TLS."""
+        return self.tls
 
     @property
     def levels_are_set(self) -> bool:
@@ -75,10 +94,29 @@ class CassandraSettings(Section):
         return {"consistency", "serial_consistency"} <= self.model_fields_set
 
 
-class KafkaSettings(Section):
+class KafkaSettings(WithSecrets):
     """The agents' topics, our own topics and group. `{keyspace}` stands for James's keyspace."""
 
+    name: ClassVar = "kafka"
+    secrets: ClassVar = {"password": KAFKA_PASSWORD}
+
     bootstrap_servers: str = Field("127.0.0.1:9092", description="comma-separated brokers")
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT",
+        description="whether brokers are connected to by TLS (SSL), with a login (SASL)",
+    )
+    sasl_mechanism: Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"] = Field(
+        "SCRAM-SHA-512", description="how to log in, with SASL"
+    )
+    username: str | None = Field(None, description="user to log in as, with SASL")
+    password: str | None = A_PASSWORD
+    password_file: Path | None = A_PASSWORD_FILE
+    tls_ca: Path | None = A_CA
+    tls_certificate: Path | None = A_CERTIFICATE
+    tls_key: Path | None = A_KEY
+    tls_verify_host_names: bool = Field(
+        True, description="whether a broker's certificate must name its host"
+    )
     topic_prefix: str = Field(
         "james", description="the agent's `topic.prefix`, and the one topic of all its events"
     )
@@ -98,6 +136,28 @@ class KafkaSettings(Section):
         150_000, description="most records read in one batch, over all topics"
     )
 
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        refuse_halves(self)
+        secret = self.password is not None or self.password_file is not None
+        if self.logs_in and (self.username is None or not secret):
+            raise ValueError(f"security_protocol {self.security_protocol} {NEEDS_A_LOGIN}")
+        if not self.logs_in and self.username is not None:
+            raise ValueError("username needs a security_protocol with SASL")
+        if not self.encrypted and (self.tls_ca or self.tls_certificate):
+            raise ValueError("tls_ca and tls_certificate need a security_protocol with SSL")
+        return self
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether connections use TLS."""
+        return self.security_protocol.endswith("SSL")
+
+    @property
+    def logs_in(self) -> bool:
+        """Whether connections have a login."""
+        return self.security_protocol.startswith("SASL")
+
     def of(self, keyspace: str) -> KafkaSettings:
         """A copy with the name of James's keyspace in our topics and group."""
         ours = ("suspects_topic", "observe_suspects_topic", "dead_letters_topic", "group")
@@ -108,7 +168,10 @@ class KafkaSettings(Section):
 class AgentSettings(Section):
     """The Debezium agents, one a Cassandra node; the stream and `doctor` read their health."""
 
-    http: tuple[str, ...] = Field((), description="their addresses: http://host:port")
+    http: tuple[str, ...] = Field(
+        (), description="their addresses: http://host:port, or https:// of a proxy"
+    )
+    tls_ca: Path | None = A_CA
 
 
 class CanarySettings(Section):

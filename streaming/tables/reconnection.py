@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from ssl import SSLContext
 from typing import Any, ClassVar
 
 from cassandra import AuthenticationFailed
+from cassandra.auth import AuthProvider, PlainTextAuthenticator
 from cassandra.cluster import Cluster
 from cassandra.connection import ConnectionException
 from cassandra.policies import ExponentialReconnectionPolicy
+
+from reconcilers.words.errors import Misconfigured
+from streaming.settings import CassandraSettings, login_now
 
 log = logging.getLogger("reconciler")
 
@@ -21,8 +27,22 @@ def reconnection_policy() -> ExponentialReconnectionPolicy:
     return ExponentialReconnectionPolicy(SOONEST, LATEST, max_attempts=None)
 
 
-def connection_class() -> type[Any]:
+class Logins(AuthProvider):  # type: ignore[misc] # the driver has no types
+    """Logs each connection in with the password as it is then."""
+
+    def __init__(self, settings: CassandraSettings) -> None:
+        self._settings = settings
+
+    def new_authenticator(self, host: str) -> PlainTextAuthenticator:  # noqa: ARG002
+        """What logs one connection in. Raises `Misconfigured` if the password cannot be read."""
+        username, password = login_now(self._settings) or ("", "")
+        return PlainTextAuthenticator(username, password)
+
+
+def connection_class(tls: Callable[[], SSLContext | None] = lambda: None) -> type[Any]:
     """A connection class in which a refused login, after an accepted one, is a lost connection.
+
+    Each connection asks ``tls`` for its context: certificates may have been replaced.
 
     A node that starts refuses logins until it can read the roles, and the driver would never retry
     it. A login that was never accepted stays refused. Make one class for each cluster.
@@ -35,7 +55,10 @@ def connection_class() -> type[Any]:
         @classmethod
         def factory(cls, endpoint: Any, *given: Any, **named: Any) -> Any:
             try:
+                named["ssl_context"] = tls()
                 made = super().factory(endpoint, *given, **named)
+            except Misconfigured as wrong:
+                raise ConnectionException(str(wrong), endpoint) from wrong
             except AuthenticationFailed as refused:
                 if not cls.logged_in:
                     raise

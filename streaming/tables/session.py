@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from socket import SOCK_STREAM, getaddrinfo
 
-from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import (
     DCAwareRoundRobinPolicy,
@@ -18,9 +19,10 @@ from cassandra.query import dict_factory
 from checkpoints.cassandra import Levels, Store, levels
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.declared.family import Schema
-from streaming.settings import CassandraSettings
+from reconcilers.words.errors import Retryable, Unreachable
+from streaming.settings import CassandraSettings, fault, login_now, tls_context
 from streaming.tables.dates import read_dates_as_numbers
-from streaming.tables.reconnection import connection_class, reconnection_policy
+from streaming.tables.reconnection import Logins, connection_class, reconnection_policy
 
 COLUMNS = "SELECT table_name, column_name, type FROM system_schema.columns WHERE keyspace_name = %s"
 
@@ -34,7 +36,8 @@ def connect(settings: CassandraSettings) -> Session:
 def open_session(settings: CassandraSettings) -> Session:
     """A new session, which the caller closes.
 
-    Raises `reconcilers.words.errors.Unreachable` or `Refused` (wrong credentials).
+    Each connection reads the password and the certificates again. Raises
+    `reconcilers.words.errors.Unreachable`, `Refused` (wrong credentials), or `Misconfigured`.
     """
     policy = DCAwareRoundRobinPolicy(settings.local_dc) if settings.local_dc else RoundRobinPolicy()
     consistency = levels_of(settings)
@@ -45,19 +48,16 @@ def open_session(settings: CassandraSettings) -> Session:
         request_timeout=settings.request_timeout,
         row_factory=dict_factory,
     )
-    login = (
-        PlainTextAuthProvider(settings.username, settings.password or "")
-        if settings.username
-        else None
-    )
+    login_now(settings)
+    tls_context(settings)  # what the driver raises of a file that is missing does not name it
     doing = f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"
-    with translated(doing), ExitStack() as unless_connected:
+    with _explained(doing, settings), translated(doing), ExitStack() as unless_connected:
         cluster = Cluster(  # it resolves the host names once
             settings.hosts,
             port=settings.port,
-            auth_provider=login,
+            auth_provider=Logins(settings) if settings.username else None,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-            connection_class=connection_class(),
+            connection_class=connection_class(partial(tls_context, settings)),
             reconnection_policy=reconnection_policy(),
             connect_timeout=settings.request_timeout,
             control_connection_timeout=settings.request_timeout,
@@ -66,6 +66,29 @@ def open_session(settings: CassandraSettings) -> Session:
         session = cluster.connect()
         unless_connected.pop_all()
     return read_dates_as_numbers(session)
+
+
+@contextmanager
+def _explained(doing: str, settings: CassandraSettings) -> Iterator[None]:
+    """Say of a failed connection what the driver does not: a fault of TLS, in one line."""
+    try:
+        yield
+    except Retryable as failed:
+        cause = fault(settings, _addresses(settings))
+        if cause is None:
+            raise
+        raise Unreachable(f"{doing}: {cause}") from failed
+
+
+def _addresses(settings: CassandraSettings) -> Iterator[tuple[str, int]]:
+    """The addresses of the contact points: the driver verifies these, not the names."""
+    for host in settings.hosts:
+        try:
+            found = getaddrinfo(host, settings.port, type=SOCK_STREAM)
+        except OSError:
+            yield host, settings.port
+        else:
+            yield from ((str(each[4][0]), settings.port) for each in found)
 
 
 def disconnect(settings: CassandraSettings) -> None:

@@ -3,6 +3,7 @@
 No other room imports the Kafka client.
 """
 
+from streaming.topics.clients import python_options as python_options
 from streaming.topics.few import FewRecords as FewRecords
 from streaming.topics.lanes import Lanes as Lanes
 from streaming.topics.lanes import came_astray as came_astray

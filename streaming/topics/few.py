@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
@@ -11,6 +12,7 @@ from kafka.structs import TopicPartition
 from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.errors import Unreachable
 from streaming.settings import KafkaSettings
+from streaming.topics.clients import Renewed
 from streaming.topics.kafka_errors import translated
 from streaming.topics.record import Record
 
@@ -19,12 +21,16 @@ WITHIN = 2.0
 FETCH_BYTES = 1_048_576
 
 
+def _consumer(options: dict[str, Any]) -> KafkaConsumer:
+    return KafkaConsumer(**options, enable_auto_commit=False, max_partition_fetch_bytes=FETCH_BYTES)
+
+
 class FewRecords:
     """A consumer of its own, made at the first read. Not shared between threads."""
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
-        self._consumer: KafkaConsumer | None = None
+        self._consumer: Renewed[KafkaConsumer] | None = None
 
     def read(self, ranges: OffsetRanges) -> Iterator[Record]:
         """The records of these ranges: first offset, and the one after the last, by partition.
@@ -36,12 +42,8 @@ class FewRecords:
 
     def _made(self) -> KafkaConsumer:
         if self._consumer is None:
-            self._consumer = KafkaConsumer(
-                bootstrap_servers=self._settings.bootstrap_servers.split(","),
-                enable_auto_commit=False,
-                max_partition_fetch_bytes=FETCH_BYTES,
-            )
-        return self._consumer
+            self._consumer = Renewed(self._settings, _consumer)
+        return self._consumer.now()
 
     @staticmethod
     def _read(consumer: KafkaConsumer, ranges: OffsetRanges) -> Iterator[Record]:

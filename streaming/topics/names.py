@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 
 from checkpoints.bookmarks import OffsetRanges, nested
 from streaming.settings import KafkaSettings, Mode
+from streaming.topics.clients import spark_options
 
 
 def suspects_of(settings: KafkaSettings, mode: Mode) -> str:
@@ -19,25 +21,32 @@ def own_topics(settings: KafkaSettings) -> tuple[str, ...]:
     return (settings.suspects_topic, settings.observe_suspects_topic, settings.dead_letters_topic)
 
 
-def stream_options(settings: KafkaSettings, topics: Iterable[str]) -> dict[str, str]:
-    """Options of Spark's Kafka source, from which the stream reads new offsets."""
+def stream_options(
+    settings: KafkaSettings, topics: Iterable[str], folder: Path | None
+) -> dict[str, str]:
+    """Options of Spark's Kafka source, from which the stream reads new offsets.
+
+    ``folder`` as of `clients.spark_options`. Raises `Misconfigured`.
+    """
     return {
-        **_spark_options(settings),
+        **_spark_options(settings, folder),
         "subscribe": ",".join(topics),
         "maxOffsetsPerTrigger": str(settings.max_offsets_per_batch),
     }
 
 
-def batch_options(settings: KafkaSettings, ranges: OffsetRanges) -> dict[str, str]:
+def batch_options(
+    settings: KafkaSettings, ranges: OffsetRanges, folder: Path | None
+) -> dict[str, str]:
     """Options of a batch read of these ranges: first offset, and the one after the last.
 
-    Nothing is committed to its group, which is not the operator's. Spark needs it to keep its
-    consumers.
+    ``folder`` as of `clients.spark_options`. Nothing is committed to its group, which is not the
+    operator's. Spark needs it to keep its consumers. Raises `Misconfigured`.
     """
     begin = nested({place: first for place, (first, _) in ranges.items()})
     end = nested({place: last for place, (_, last) in ranges.items()})
     return {
-        **_spark_options(settings),
+        **_spark_options(settings, folder),
         "kafka.group.id": f"{settings.group}.reader",
         "assign": json.dumps({topic: sorted(each) for topic, each in begin.items()}),
         "startingOffsets": json.dumps(begin),
@@ -45,14 +54,14 @@ def batch_options(settings: KafkaSettings, ranges: OffsetRanges) -> dict[str, st
     }
 
 
-def _spark_options(settings: KafkaSettings) -> dict[str, str]:
+def _spark_options(settings: KafkaSettings, folder: Path | None) -> dict[str, str]:
     """The options that both kinds of reading share.
 
     Spark reads only records that exist, and requests a partition's bounds after each fetch. The
     broker still holds the next fetch open on that connection, so that fetch must not wait long.
     """
     return {
-        "kafka.bootstrap.servers": settings.bootstrap_servers,
+        **spark_options(settings, folder),
         "failOnDataLoss": "true",
         "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
         "kafka.fetch.max.wait.ms": "10",

@@ -16,24 +16,27 @@ from reconcilers.declared.family import Family
 from reconcilers.words.key import named
 from reconcilers.words.model import PUBLISHED, KeyValue, Wake
 from streaming.settings import KafkaSettings
+from streaming.topics.clients import Renewed
 from streaming.topics.kafka_errors import translated
 from streaming.topics.record import Record
 
 
 @cache
-def _producer(bootstrap_servers: str) -> KafkaProducer:
-    """Not idempotent: an idempotent producer of kafka-python fails for good once a batch expires.
+def _producer(settings: KafkaSettings) -> Renewed[KafkaProducer]:
+    """The producer of this process.
+
+    It is not idempotent: once a batch expires, an idempotent one fails for good.
 
     A record may arrive twice or out of order without harm: either way it leads to one look.
     """
-    return KafkaProducer(
-        bootstrap_servers=bootstrap_servers.split(","),
-        acks="all",
-        enable_idempotence=False,
-        retries=10,
-        linger_ms=5,
-        max_request_size=8 * 1024 * 1024,
-    )
+    fixed = {
+        "acks": "all",
+        "enable_idempotence": False,
+        "retries": 10,
+        "linger_ms": 5,
+        "max_request_size": 8 * 1024 * 1024,
+    }
+    return Renewed(settings, lambda options: KafkaProducer(**options, **fixed))
 
 
 def _send(
@@ -41,7 +44,7 @@ def _send(
 ) -> None:
     """Send and wait until all are acknowledged. Raises `Unreachable`."""
     with translated(f"Kafka at {settings.bootstrap_servers}"):
-        producer = _producer(settings.bootstrap_servers)
+        producer = _producer(settings).now()
         sent = [producer.send(topic, key=key, value=value) for key, value in values]
         for each in sent:
             each.get(timeout=60)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from contextlib import ExitStack
+from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType
@@ -24,7 +25,8 @@ from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Micros
 from streaming.settings import KafkaSettings
 from streaming.topics import topic_copies
-from streaming.topics.kafka_errors import translated
+from streaming.topics.clients import Renewed
+from streaming.topics.kafka_errors import connecting, translated, unreachable
 from streaming.topics.record import Record
 from streaming.topics.topic_copies import TopicCopies
 
@@ -58,17 +60,23 @@ class Watcher:
     """Reads positions of topics for lag, and commits offsets to the operator's consumer group."""
 
     def __init__(self, settings: KafkaSettings) -> None:
+        """Connect. Raises `Unreachable` or `Misconfigured`."""
         self._settings = settings
-        self._admin = self._admin_client()
-        try:
-            self._consumer = KafkaConsumer(
-                bootstrap_servers=settings.bootstrap_servers.split(","),
-                enable_auto_commit=False,
-                max_partition_fetch_bytes=FETCH_BYTES,
-            )
-        except KafkaError as failed:
-            self._admin.close()
-            raise _nobody_answers(settings) from failed
+        with connecting(settings):
+            self._admins = Renewed(settings, _admin)
+        with ExitStack() as unless_connected, connecting(settings):
+            unless_connected.callback(self._admins.close)
+            self._consumers = Renewed(settings, _consumer)
+            unless_connected.pop_all()
+
+    @property
+    def _admin(self) -> KafkaAdminClient:
+        return self._admins.now()
+
+    @property
+    def _consumer(self) -> KafkaConsumer:
+        """The consumer. Take it once where one call prepares the next."""
+        return self._consumers.now()
 
     def create(self, topics: Iterable[str]) -> None:
         """Create the missing ones of these topics, as `topic_copies.create` does.
@@ -83,7 +91,7 @@ class Watcher:
         except TopicAlreadyExistsError:
             log.debug("another process made a topic of %s at the same time", absent)
         except KafkaError as failed:
-            raise Unreachable(f"creating topics {', '.join(absent)}: {failed}") from failed
+            raise unreachable(f"creating topics {', '.join(absent)}", failed) from failed
         until = time.monotonic() + BOOTSTRAP_MS / 1000
         while unknown := self.missing(absent):
             if time.monotonic() > until:
@@ -126,22 +134,12 @@ class Watcher:
         """When (µs) the first record from each offset on was written; may be incomplete."""
         asked = {TopicPartition(*place): offset for place, offset in places.items()}
         with translated("the age of records"):
-            self._consumer.assign(list(asked))
+            consumer = self._consumer
+            consumer.assign(list(asked))
             try:
-                return self._first_from(asked)
+                return _first_from(consumer, asked)
             finally:
-                self._consumer.resume(*asked)  # a partition stays paused when it is assigned again
-
-    def _first_from(self, asked: Mapping[TopicPartition, int]) -> dict[Place, Micros]:
-        found: dict[Place, Micros] = {}
-        for each, beginning in _positions(self._consumer.beginning_offsets, list(asked)).items():
-            self._consumer.seek(each, max(asked[each], beginning))
-        until = time.monotonic() + BOOTSTRAP_MS / 1000
-        while len(found) < len(asked) and time.monotonic() < until:
-            for each, records in self._consumer.poll(timeout_ms=100).items():
-                found.setdefault((each.topic, each.partition), records[0].timestamp * 1000)
-                self._consumer.pause(each)
-        return found
+                consumer.resume(*asked)  # a partition stays paused when it is assigned again
 
     def offsets_at(self, topics: Iterable[str], at: Micros) -> dict[Place, int]:
         """The first offset written at this time (µs) or later; the end if there is none.
@@ -214,14 +212,15 @@ class Watcher:
         """
         place = TopicPartition(topic, partition)
         with translated(f"reading topic {topic}"):
-            self._consumer.assign([place])
-            self._consumer.seek(place, begin)
+            consumer = self._consumer
+            consumer.assign([place])
+            consumer.seek(place, begin)
             silent = 0
-            while (at := self._consumer.position(place)) < end:
-                for each in self._consumer.poll(timeout_ms=1000).get(place, ()):
+            while (at := consumer.position(place)) < end:
+                for each in consumer.poll(timeout_ms=1000).get(place, ()):
                     if begin <= each.offset < end:
                         yield Record(topic, partition, each.offset, each.key, each.value)
-                silent = silent + 1 if self._consumer.position(place) == at else 0
+                silent = silent + 1 if consumer.position(place) == at else 0
                 if silent > SILENT:
                     raise Unreachable(f"reading topic {topic}: nothing has come for {SILENT} s")
 
@@ -232,15 +231,8 @@ class Watcher:
 
     def close(self) -> None:
         """Close the connections."""
-        self._consumer.close()
-        self._admin.close()
-
-    def _admin_client(self) -> KafkaAdminClient:
-        servers = self._settings.bootstrap_servers.split(",")
-        try:
-            return KafkaAdminClient(bootstrap_servers=servers, bootstrap_timeout_ms=BOOTSTRAP_MS)
-        except KafkaError as failed:
-            raise _nobody_answers(self._settings) from failed
+        self._consumers.close()
+        self._admins.close()
 
     def _of_coordinator(self, what: str, ask: Callable[[], T]) -> T:
         """The answer of a group's coordinator, once there is one. Raises `Unreachable`.
@@ -253,10 +245,10 @@ class Watcher:
                 return ask()
             except KafkaError as failed:
                 if not isinstance(failed, NO_COORDINATOR_YET) or time.monotonic() > until:
-                    raise Unreachable(f"{what}: {failed}") from failed
+                    raise unreachable(what, failed) from failed
                 if isinstance(failed, NotCoordinatorError):
-                    before, self._admin = self._admin, self._admin_client()
-                    before.close()
+                    with connecting(self._settings):
+                        self._admins.replace()
             time.sleep(0.2)
 
     def _of_topics(self, topics: Iterable[str], ask: AskOffsets) -> dict[str, dict[int, int]]:
@@ -281,6 +273,23 @@ def _positions(ask: AskOffsets, partitions: list[TopicPartition]) -> dict[TopicP
         raise Unreachable(f"no broker leads {leaderless.args[0]}") from leaderless
 
 
-def _nobody_answers(settings: KafkaSettings) -> Unreachable:
-    servers = settings.bootstrap_servers
-    return Unreachable(f"no Kafka broker answers at {servers}: is kafka.bootstrap_servers right?")
+def _first_from(
+    consumer: KafkaConsumer, asked: Mapping[TopicPartition, int]
+) -> dict[Place, Micros]:
+    found: dict[Place, Micros] = {}
+    for each, beginning in _positions(consumer.beginning_offsets, list(asked)).items():
+        consumer.seek(each, max(asked[each], beginning))
+    until = time.monotonic() + BOOTSTRAP_MS / 1000
+    while len(found) < len(asked) and time.monotonic() < until:
+        for each, records in consumer.poll(timeout_ms=100).items():
+            found.setdefault((each.topic, each.partition), records[0].timestamp * 1000)
+            consumer.pause(each)
+    return found
+
+
+def _admin(options: dict[str, Any]) -> KafkaAdminClient:
+    return KafkaAdminClient(**options, bootstrap_timeout_ms=BOOTSTRAP_MS)
+
+
+def _consumer(options: dict[str, Any]) -> KafkaConsumer:
+    return KafkaConsumer(**options, enable_auto_commit=False, max_partition_fetch_bytes=FETCH_BYTES)

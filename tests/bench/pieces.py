@@ -71,7 +71,7 @@ class Pieces:
         """Seconds to read and settle them, as a stream does; what comes out is let go."""
         stream, topics = self.settings.stream, topics_of(self.settings)
         source = self.spark.readStream.format("kafka").option("startingOffsets", "earliest")
-        records = source.options(**stream_options(self.settings.kafka, topics)).load()
+        records = source.options(**stream_options(self.settings.kafka, topics, None)).load()
         keys = settle(records, heartbeat(self.spark), stream)
         wanted = self._records().count()
         busy: dict[int, dict[str, int]] = {}
@@ -128,7 +128,7 @@ class Pieces:
         return self.look(keys, partial(_forgetful_share, self.job))
 
     def _records(self) -> DataFrame:
-        options = stream_options(self.settings.kafka, topics_of(self.settings))
+        options = stream_options(self.settings.kafka, topics_of(self.settings), None)
         return self.spark.read.format("kafka").options(**options).load()
 
     def _decoded(self, records: DataFrame) -> DataFrame:

@@ -1,12 +1,14 @@
 """A stack that checks passwords and rights, as an admin prepares it with the shipped roles.cql."""
 
 import re
+import ssl
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Session
+from cassandra.policies import ConstantReconnectionPolicy
 
 from checkpoints.cassandra import create_schema
 from deploy.embedded import Stack
@@ -25,8 +27,15 @@ LOGIN = {"cassandra": dict(zip(("username", "password"), ROLE, strict=True))}
 
 def session_of(stack: Stack, username: str, password: str) -> AbstractContextManager[Session]:
     """A session under somebody's login."""
-    login = PlainTextAuthProvider(username, password)
-    return session_at("127.0.0.1", stack.cassandra_port, auth_provider=login, protocol_version=5)
+    login, tls = PlainTextAuthProvider(username, password), None
+    if stack.spec.tls is not None:
+        made = stack.spec.tls.certificates
+        tls = ssl.create_default_context(cafile=made.ca)
+        tls.load_cert_chain(made.certificate("admin"), made.key("admin"))
+    again = ConstantReconnectionPolicy(1.0, max_attempts=None)
+    more = {"auth_provider": login, "ssl_context": tls, "protocol_version": 5}
+    more |= {"reconnection_policy": again}
+    return session_at("127.0.0.1", stack.cassandra_port, **more)
 
 
 def prepare(stack: Stack, admin: Session, with_grants_of: Iterable[str] = OF_JAMES_3_8) -> None:

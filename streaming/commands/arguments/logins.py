@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reconcilers.words.errors import Misconfigured
-from streaming.settings import CassandraSettings
+from streaming.settings import CassandraSettings, secret_in
 
 
 def login_of(
@@ -20,8 +20,7 @@ def login_of(
         return None
     if name is None or file is None:
         raise Misconfigured(f"{options} belong together")
-    try:
-        password = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as unreadable:
-        raise Misconfigured(f"cannot read the password in {file}: {unreadable}") from unreadable
-    return settings.model_copy(update={"username": name, "password": password})
+    password = secret_in(file, options)
+    return settings.model_copy(
+        update={"username": name, "password": password, "password_file": None}
+    )

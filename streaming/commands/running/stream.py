@@ -39,7 +39,7 @@ from streaming.commands.wiring.schema_watch import SchemaWatch, bound
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.commands.wiring.used_tables import used
 from streaming.counters.thread import CountingThread
-from streaming.monitoring.agents import AgentWatch
+from streaming.monitoring.agents import AgentWatch, asking
 from streaming.monitoring.endpoint import health_routes, serve
 from streaming.monitoring.health import SLOW_HUNG_AFTER, readiness
 from streaming.monitoring.metrics import Metrics
@@ -125,7 +125,8 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
         metrics.begin(settings.cassandra.keyspace, mode)
         threads.start("addresses", partial(watch_addresses, settings.cassandra))
         if settings.agent.http:
-            threads.start("agents", AgentWatch(settings.agent.http, metrics).run)
+            agents = AgentWatch(settings.agent.http, metrics, asking(settings.agent))
+            threads.start("agents", agents.run)
         log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
         job = workers.job(settings, family, names.suspects_topic)
         opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)

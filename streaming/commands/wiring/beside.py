@@ -28,11 +28,11 @@ class Beside:
 def beside_of(opened: OpenedStream, families: Sequence[OpenedStream]) -> Beside:
     """What ``families`` share in the process of the stream ``opened``."""
     settings = opened.settings
-    kafka, stream = settings.kafka, settings.stream.seldom
+    stream = settings.stream.seldom
     bound = [each.job.family for each in families]
-    read, canary = partial(records_of, spark_session(settings), kafka), settings.canary
+    read, canary = partial(records_of, spark_session(settings), settings), settings.canary
     search = RecordSearch(read, bound, canary.keyspace, to_micros(canary.longest_pause))
-    watcher = Watcher(kafka)
+    watcher = Watcher(settings.kafka)
 
     def ends() -> Offsets:
         return of_all(opened.topics, watcher.end_offsets(opened.topics))

@@ -69,4 +69,4 @@ def _earlier(opened: OpenedStream, changes: SampleReader, newest: Bookmark) -> l
         return []
     spark = spark_session(opened.settings)
     use_pool(spark, Pool.SWEEP)
-    return changes.read(records_of(spark, kafka, ranges))
+    return changes.read(records_of(spark, opened.settings, ranges))

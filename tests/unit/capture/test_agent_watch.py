@@ -1,16 +1,21 @@
 """Agents are asked whether they are well: one that is dead is not missed otherwise."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any, ClassVar
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from streaming.monitoring.agents import AgentWatch, unwell
+from streaming.monitoring.agents import AgentWatch, asking, unwell
 from streaming.monitoring.metrics import Metrics
+from streaming.settings import AgentSettings
+from tests.builders.tls import HERE as TLS_HERE
+from tests.builders.tls import authority, server_context
 
 WELL: dict[str, Any] = {"queue": {"healthy": True}, "reader": {"healthy": True}}
 HERE, THERE = "http://a:1", "http://b:1"
@@ -45,6 +50,20 @@ def test_each_part_says_whether_it_is_well(address: str) -> None:
     assert unwell(address) == []
     Agent.health = {**WELL, "reader": {"healthy": False}, "sender": "healthy"}
     assert unwell(address) == ["reader", "sender"]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_an_agent_behind_a_proxy_with_tls(tmp_path: Path) -> None:
+    made = authority(tmp_path)
+    Agent.health = WELL
+    with HTTPServer((TLS_HERE, 0), Agent) as server:
+        server.socket = server_context(made).wrap_socket(server.socket, server_side=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"https://{TLS_HERE}:{server.server_port}"
+        assert asking(AgentSettings(tls_ca=made.ca))(address) == []
+        with pytest.raises(OSError, match="CERTIFICATE_VERIFY_FAILED"):
+            asking(AgentSettings())(address)
+        server.shutdown()
 
 
 def test_what_is_no_agent_is_an_error(address: str) -> None:

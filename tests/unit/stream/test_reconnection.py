@@ -1,14 +1,18 @@
 """A node that refuses a login while it comes up is tried again (real: `stack/test_role.py`)."""
 
+import ssl
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from cassandra import AuthenticationFailed
 from cassandra.cluster import Cluster
 from cassandra.connection import ConnectionException
 
-from streaming.tables.reconnection import connection_class, reconnection_policy
+from reconcilers.words.errors import Misconfigured
+from streaming.settings import CassandraSettings
+from streaming.tables.reconnection import Logins, connection_class, reconnection_policy
 
 NODE, TIMEOUT = "10.0.0.1", 5.0
 
@@ -64,6 +68,36 @@ def test_each_cluster_logs_in_for_itself(answers: list[Exception | str]) -> None
     connection_class().factory(NODE, TIMEOUT)
     with pytest.raises(AuthenticationFailed):
         connection_class().factory(NODE, TIMEOUT)
+
+
+def test_each_connection_asks_for_certificates_and_password_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[object] = []
+
+    def factory(_cls: type, /, *_given: object, ssl_context: object) -> str:
+        asked.append(ssl_context)
+        return "connection"
+
+    monkeypatch.setattr(Cluster.connection_class, "factory", classmethod(factory))
+    contexts = [ssl.create_default_context(), ssl.create_default_context()]
+    made = connection_class(iter(contexts).__next__)
+    for _ in contexts:
+        made.factory(NODE, TIMEOUT)
+    assert asked == contexts
+    file = tmp_path / "password"
+    logins = Logins(CassandraSettings(username="reconciler", password_file=file))
+    for word in ("first", "second"):
+        file.write_text(word)
+        assert logins.new_authenticator(NODE).password == word
+
+
+def test_a_certificate_that_cannot_be_read_for_now_is_a_lost_connection() -> None:
+    def missing() -> ssl.SSLContext:
+        raise Misconfigured("cassandra.tls_ca: cannot read /ca.pem: No such file or directory")
+
+    with pytest.raises(ConnectionException, match=r"cassandra\.tls_ca"):
+        connection_class(missing).factory(NODE, TIMEOUT)
 
 
 def test_a_node_is_tried_again_for_ever() -> None:

@@ -5,7 +5,21 @@ from cassandra.cluster import Cluster, NoHostAvailable
 
 from reconcilers.words.errors import Unreachable
 from streaming.settings import CassandraSettings
-from streaming.tables import open_session
+from streaming.tables import open_session, session
+
+
+def test_a_fault_of_tls_is_named_in_place_of_the_drivers_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(_cluster: Cluster) -> None:
+        raise NoHostAvailable("Unable to connect to any servers", {"a": ConnectionResetError(104)})
+
+    monkeypatch.setattr(Cluster, "connect", refused)
+    monkeypatch.setattr(session, "fault", lambda *_: "127.0.0.1 port 9042 speaks TLS")
+    with pytest.raises(Unreachable) as failed:
+        open_session(CassandraSettings())
+    told = "connecting to Cassandra at 127.0.0.1 port 9042: 127.0.0.1 port 9042 speaks TLS"
+    assert str(failed.value) == told
 
 
 def test_what_connected_in_part_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

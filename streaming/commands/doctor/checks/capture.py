@@ -10,6 +10,7 @@ from urllib.error import HTTPError, URLError
 from reconcilers.words.errors import Refused
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.monitoring.agents import unwell
+from streaming.settings import AgentSettings
 
 NODE_SETTINGS = (
     "cdc_enabled",
@@ -123,7 +124,7 @@ def agents(context: CassandraContext) -> Iterator[Check]:
         yield warning("no agent is named: none is checked", "set agent.http")
         return
     for address in addresses:
-        yield _agent(address)
+        yield _agent(address, context.settings.agent)
     nodes = len(context.cluster.clocks())
     if len(addresses) < nodes:
         yield warning(
@@ -131,12 +132,12 @@ def agents(context: CassandraContext) -> Iterator[Check]:
         )
 
 
-def _agent(address: str) -> Check:
+def _agent(address: str, settings: AgentSettings) -> Check:
     start = "start it: until then cdc_raw fills"
     if not address.startswith(("http://", "https://")):
-        return problem(f"agent.http names {address}", "write it as http://host:port")
+        return problem(f"agent.http names {address}", "write it as http://host:port, or https://")
     try:
-        sick = unwell(address)
+        sick = unwell(address, settings.tls_ca)
     except HTTPError as refused:
         return problem(f"the agent at {address} answers {refused.code}", f"see its log, or {start}")
     except (URLError, OSError) as silent:

@@ -1,0 +1,144 @@
+"""A stack with TLS, logins and rights: each fault of a connection to its servers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra.cluster import Session
+
+from deploy.embedded import ADMIN, Stack
+from deploy.embedded.certificates import Certificates
+from deploy.embedded.kafka_clients import PASSWORD
+from deploy.embedded.spec import CassandraRelease
+from reconcilers.words.errors import ReconcilerError
+from streaming.settings import Settings, load
+from streaming.tables import open_session
+from streaming.topics import Watcher
+from tests.builders.tls import authority
+from tests.endpoints import Endpoints
+from tests.stack.embedded import wanted
+from tests.stack.guarded import OWN, ROLE, prepare, session_of
+from tests.stack.streams import write_settings
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def secure(release: CassandraRelease, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack of the module's own, with everything on."""
+    with Stack(tmp_path_factory.mktemp("secure"), wanted(release=release, secure=True)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def admin(secure: Stack) -> Iterator[Session]:
+    """A driver session of Cassandra's own admin, which connects again."""
+    with session_of(secure, ADMIN.username, ADMIN.password) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def config(secure: Stack, admin: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The settings of the shipped role and of Kafka's user, whose passwords stand in files."""
+    prepare(secure, admin)
+    folder = tmp_path_factory.mktemp("settings")
+    (folder / "cassandra.password").write_text(f"{ROLE[1]}\n")
+    (folder / "kafka.password").write_text(f"{PASSWORD}\n")
+    changes: dict[str, dict[str, Any]] = {
+        "cassandra": {"username": ROLE[0], "password_file": str(folder / "cassandra.password")},
+        "kafka": {
+            "password_file": str(folder / "kafka.password"),
+            "group": f"{OWN}.{secure.keyspace}",
+        },
+    }
+    endpoints = Endpoints.of(secure.describe())
+    return write_settings(folder / "reconcile.toml", endpoints, secure.keyspace, OWN, changes)
+
+
+@pytest.fixture(scope="module")
+def settings(config: Path) -> Settings:
+    return load(config, {})
+
+
+def changed(settings: Any, **more: Any) -> Any:
+    """The same section with other values."""
+    return type(settings).model_validate(settings.model_dump() | more)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """Those of an authority that no server trusts."""
+    return authority(tmp_path_factory.mktemp("other"))
+
+
+PLAIN: dict[str, Any] = {
+    "security_protocol": "PLAINTEXT",
+    "username": None,
+    "password_file": None,
+    "tls_ca": None,
+}
+WRONG_PASSWORD = {"password_file": None, "password": "guessed"}
+OF_KAFKA = [
+    (PLAIN, r"speaks TLS, and kafka is set to connect without it"),
+    ({"security_protocol": "SASL_PLAINTEXT", "tls_ca": None}, r"speaks TLS"),
+    (PLAIN | {"security_protocol": "SSL", "tls_ca": "CA"}, r"asks for a login"),
+    ({"bootstrap_servers": "127.0.0.1:CONTROLLER"}, r"does not speak TLS"),
+    ({"tls_ca": "OTHER"}, r"has a certificate of no authority in kafka\.tls_ca"),
+    ({"bootstrap_servers": "127.1:BROKER"}, r"has a certificate for other hosts"),
+    (WRONG_PASSWORD, r"the login is refused"),
+    (WRONG_PASSWORD | {"sasl_mechanism": "PLAIN"}, r"the login is refused"),
+    ({"username": "nobody"}, r"the login is refused"),
+    ({"bootstrap_servers": "127.0.0.1:1"}, r"cannot be reached: Connection refused"),
+]
+
+
+@pytest.mark.parametrize(("fault", "told"), OF_KAFKA)
+def test_each_fault_of_a_connection_to_kafka_is_one_line_that_names_it(
+    fault: dict[str, Any], told: str, settings: Settings, secure: Stack, other: Certificates
+) -> None:
+    ports = secure.spec.ports
+    named = {
+        "CONTROLLER": ports.controller,
+        "BROKER": ports.broker,
+        "OTHER": other.ca,
+        "CA": settings.kafka.tls_ca,
+    }
+    given = {name: filled(each, named) for name, each in fault.items()}
+    with pytest.raises(ReconcilerError, match=told) as failed:
+        Watcher(changed(settings.kafka, **given)).close()
+    assert "\n" not in str(failed.value)
+
+
+def filled(value: Any, named: dict[str, Any]) -> Any:
+    for name, each in named.items():
+        value = str(value).replace(name, str(each)) if isinstance(value, str) else value
+    return value
+
+
+OF_CASSANDRA = [
+    ({"tls": False, "tls_ca": None, "tls_certificate": None, "tls_key": None}, r"speaks TLS"),
+    ({"port": "STORAGE"}, r"does not speak TLS"),
+    ({"tls_ca": "OTHER"}, r"has a certificate of no authority in cassandra\.tls_ca"),
+    ({"tls_certificate": None, "tls_key": None}, r"refuses our certificate"),
+    ({"tls_certificate": "CERTIFICATE", "tls_key": "KEY"}, r"refuses our certificate"),
+    (WRONG_PASSWORD, r"and/or password are incorrect"),
+    ({"username": None}, r"[Aa]uthentication"),
+    ({"port": 1}, r"cannot be reached: Connection refused"),
+]
+
+
+@pytest.mark.parametrize(("fault", "told"), OF_CASSANDRA)
+def test_each_fault_of_a_connection_to_cassandra_is_one_line_that_names_it(
+    fault: dict[str, Any], told: str, settings: Settings, secure: Stack, other: Certificates
+) -> None:
+    named = {
+        "STORAGE": secure.spec.ports.cassandra_storage,
+        "OTHER": other.ca,
+        "CERTIFICATE": other.certificate("reconciler"),
+        "KEY": other.key("reconciler"),
+    }
+    given = {name: filled(each, named) for name, each in fault.items()}
+    with pytest.raises(ReconcilerError, match=told) as failed:
+        open_session(changed(settings.cassandra, **given)).cluster.shutdown()
+    assert "\n" not in str(failed.value)

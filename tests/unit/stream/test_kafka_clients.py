@@ -1,0 +1,100 @@
+"""How clients of Kafka are told to connect (real: `stack/test_secure.py`)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpoints.bookmarks import OffsetRanges
+from streaming.settings import KafkaSettings
+from streaming.topics import batch_options, stream_options
+from streaming.topics.clients import LOGIN_FILE, Renewed, python_options, spark_options
+
+SECRET = 'correct "horse" \\battery'
+LOGIN = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "SCRAM-SHA-512",
+    "username": "reconciler",
+}
+PLAIN = KafkaSettings(bootstrap_servers="a:1,b:2")
+RANGES: OffsetRanges = {("james", 0): (0, 10)}
+
+
+def logging_in(**more: Any) -> KafkaSettings:
+    return KafkaSettings.model_validate(LOGIN | {"password": SECRET} | more)
+
+
+class Made:
+    """A client that keeps its options."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options, self.closed = options, False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_without_tls_and_login_nothing_is_said_of_them(tmp_path: Path) -> None:
+    assert python_options(PLAIN) == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "security_protocol": "PLAINTEXT",
+    }
+    assert spark_options(PLAIN, tmp_path) == {
+        "kafka.bootstrap.servers": "a:1,b:2",
+        "kafka.security.protocol": "PLAINTEXT",
+    }
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_no_option_of_spark_holds_the_password(mechanism: str, tmp_path: Path) -> None:
+    settings = logging_in(sasl_mechanism=mechanism)
+    options = {
+        **stream_options(settings, ["james"], tmp_path),
+        **batch_options(settings, RANGES, tmp_path),
+    }
+    assert options["kafka.sasl.mechanism"] == mechanism
+    assert not [each for each in options.values() if "horse" in each]
+    file = tmp_path / LOGIN_FILE
+    assert options["kafka.sasl.jaas.config"] == f"${{file:{file}:sasl.jaas.config}}"
+    assert file.stat().st_mode & 0o777 == 0o600
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    assert file.read_text() == (
+        f"sasl.jaas.config=org.apache.kafka.common.security.{module} required"
+        ' username="reconciler" password="correct \\\\"horse\\\\" \\\\\\\\battery";\n'
+    )
+
+
+def test_on_a_cluster_each_host_has_the_password_in_its_environment() -> None:
+    options = spark_options(logging_in(), None)
+    assert 'password="${env:RECONCILE_KAFKA__PASSWORD}"' in options["kafka.sasl.jaas.config"]
+
+
+def test_host_names_that_are_not_verified_are_not_verified_by_spark_either(tmp_path: Path) -> None:
+    settings = KafkaSettings(security_protocol="SSL", tls_verify_host_names=False)
+    algorithm = "kafka.ssl.endpoint.identification.algorithm"
+    assert spark_options(settings, tmp_path)[algorithm] == ""
+    assert python_options(settings)["ssl_check_hostname"] is False
+    assert algorithm not in spark_options(KafkaSettings(security_protocol="SSL"), tmp_path)
+
+
+def test_a_client_is_replaced_when_the_file_of_its_password_changes(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("first\n")
+    client = Renewed(logging_in(password=None, password_file=file), Made)
+    first = client.now()
+    assert first is client.now()
+    file.write_text("second\n")
+    second = client.now()
+    assert second.options["sasl_plain_password"] == "second"
+    assert first.closed
+    assert not second.closed
+    assert second is client.now()
+
+
+def test_spark_is_given_the_password_as_it_is_now(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    settings = logging_in(password=None, password_file=file)
+    for word in ("first", "second"):
+        file.write_text(word)
+        spark_options(settings, tmp_path)
+        assert f'password="{word}"' in (tmp_path / LOGIN_FILE).read_text()
