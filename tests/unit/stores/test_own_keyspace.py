@@ -140,6 +140,7 @@ def test_the_stream_finishes_what_is_not_finished(kept: MemorySchemaStore) -> No
     assert own_keyspace.gap_in(kept, CassandraSettings()).todo == ()
 
 
+@pytest.mark.usefixtures("jars")
 @pytest.mark.parametrize("command", ["stream", "status", "findings", "pause", "resume", "doctor"])
 def test_every_command_refuses_a_newer_keyspace_with_one_line(
     command: str,

@@ -46,6 +46,7 @@ def test_the_first_stream_takes_it(owner: MemoryOwner) -> None:
     own_keyspace.make_own(CassandraSettings())
 
 
+@pytest.mark.usefixtures("jars")
 @pytest.mark.parametrize(
     "command",
     [
