@@ -248,9 +248,11 @@ class Users:
         return {(mailboxid, uid) for mailboxid, uid in rows if isinstance(uid, int)}
 
 
-def newest_bookmark(scene: Scene, family: str = "message") -> Bookmark | None:
-    """What the repairing stream of a scene has recorded last of a family."""
-    names = StreamNames.of(load(scene.stream.config, {}), Mode.REPAIR)
+def newest_bookmark(
+    scene: Scene, family: str = "message", mode: Mode = Mode.REPAIR
+) -> Bookmark | None:
+    """What the stream of a scene has recorded last of a family."""
+    names = StreamNames.of(load(scene.stream.config, {}), mode)
     stream = names.bookmarks(family_named(family))
     return CassandraBookmarks(Store(scene.session, scene.own)).newest(stream)
 

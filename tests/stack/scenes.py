@@ -313,11 +313,16 @@ class Scene:
         )
         return place.messageid in {row.messageid for row in rows}
 
+    @property
+    def metrics_port(self) -> int:
+        """Where the stream serves its metrics."""
+        said = self.stream.said("metrics on port")[-1]["message"]
+        return int(str(said).rpartition(" ")[2])
+
     def metric(self, name: str, **labels: str) -> float:
         """A metric's value, summed over what the labels leave open."""
-        said = self.stream.said("metrics on port")[-1]["message"]
-        port = str(said).rpartition(" ")[2]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
+        address = f"http://127.0.0.1:{self.metrics_port}/metrics"
+        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
             lines = answer.read().decode().splitlines()
         wanted = [f'{label}="{value}"' for label, value in labels.items()]
         return sum(

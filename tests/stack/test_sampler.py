@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from checkpoints.clock import now_micros
+from reconcilers.words.model import Micros
+from streaming.settings import Mode
 from tests.stack.conftest import Scenes
-from tests.stack.scenes import Place, Scene, cells
+from tests.stack.pasts import newest_bookmark
+from tests.stack.scenes import Place, Scene, cells, reconcile
 from tests.stack.streams import Stream, until
 
 pytestmark = pytest.mark.stack
@@ -33,6 +38,11 @@ def looks(scene: Scene, age: int, *outcomes: str) -> float:
     return sum(told(outcome=each) for each in outcomes)
 
 
+def recorded_at(scene: Scene) -> Micros:
+    newest = newest_bookmark(scene, mode=Mode.OBSERVE)
+    return 0 if newest is None else newest.recorded_at
+
+
 def test_looks_are_counted_by_age_also_those_that_a_restart_leaves(sampled: Scene) -> None:
     values = cells(userflags=set())  # one statement, so one change
     for place in (Place() for _ in range(RIGHT)):
@@ -45,9 +55,13 @@ def test_looks_are_counted_by_age_also_those_that_a_restart_leaves(sampled: Scen
     assert looks(sampled, 10, "inconsistent") <= WRONG
     assert looks(sampled, 10, "consistent") <= RIGHT
     assert looks(sampled, 10, "consistent", "inconsistent") > 0
+    counted = now_micros()
+    until("a slice is settled after these looks", lambda: recorded_at(sampled) > counted)
     assert sampled.stream.stop() == 0
     sampled.stream.start_watching()
     until("the others follow", lambda: looks(sampled, 60, *all_of_them) == RIGHT + WRONG)
     assert looks(sampled, 10, *all_of_them) == 0, "the first process has counted them"
-    answer = sampled.succeed("status")
-    assert "consistent after 60 s" in answer.stdout
+    known = {**os.environ, "RECONCILE_METRICS__PORT": str(sampled.metrics_port)}
+    config = str(sampled.stream.config)
+    answer = reconcile("status", "--config", config, environment=known)
+    assert "consistent after 60 s, messages: " in answer.stdout, answer
