@@ -25,7 +25,8 @@ nothing else on the machine is touched. It needs root, and Debian's packages of 
 libfaketime.
 
 - Processes are killed (SIGKILL) or paused (SIGSTOP). A node is killed while the others keep no
-  hints for it, or replaced with empty disks. `nodetool repair` runs at a node.
+  hints for it, or replaced with empty disks. `nodetool repair` runs at a node. If the stream cannot
+  begin because no server answers, it is started again, as its unit does.
 - Connections of a node with the other nodes, of an agent with the broker, and of the stream with
   one node, with all nodes or with the broker are cut: reset and refused, dropped both ways,
   dropped one way, or 30 % of their packets are lost.

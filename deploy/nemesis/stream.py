@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tomllib
 import urllib.error
 import urllib.request
@@ -38,6 +39,7 @@ QUOTA_LAG_S = 2 * LONGEST_UPDATE_S
 STOP_S = 60.0
 MEMORY_IS_WHOLE = "lineage is complete"
 """In its log after the first sweep: mail from before it would be mail of an unknown past."""
+AS_A_SERVICE = (sys.executable, "-m", "deploy.nemesis.service")
 PRODUCT = ("reconcilers", "checkpoints", "streaming")
 """The packages that executors of a cluster get."""
 WORKER = b"pyspark.daemon"
@@ -120,9 +122,12 @@ class StreamProcess:
         self.kill()
 
     def start(self) -> None:
-        """Start it in its own group, without waiting; its log goes on."""
+        """Start it in its own group, without waiting; its log goes on.
+
+        After an end that a restart mends it is started again, as its unit does.
+        """
         self._log_begins = self.log.stat().st_size if self.log.exists() else 0
-        self._process = launched(self.config, self.log, in_group(STREAM_GROUP))
+        self._process = launched(self.config, self.log, (*in_group(STREAM_GROUP), *AS_A_SERVICE))
 
     def crash(self) -> None:
         """Kill it as the end of its machine does. Raises StartError if it has ended by itself."""

@@ -20,7 +20,7 @@ from deploy.embedded.process import processes_of_session
 from deploy.embedded.spark_cluster import SparkCluster, SparkWorker
 from deploy.embedded.spec import Wanted, decide
 from deploy.embedded.wait import until
-from deploy.nemesis import tools
+from deploy.nemesis import service, tools
 from deploy.nemesis.injectors import injectors
 from deploy.nemesis.plan import RunPlan
 from deploy.nemesis.schedule import FaultChoice, InjectedFault
@@ -241,6 +241,25 @@ def test_executors_of_a_cluster_are_its_workers(
         made.kill_workers()
         assert executor.wait() == -signal.SIGKILL
         made.kill()
+
+
+@pytest.mark.parametrize(("code", "starts"), [(4, 2), (70, 1)])
+def test_it_is_started_again_where_a_restart_mends_its_end(
+    tmp_path: Path, code: int, starts: int
+) -> None:
+    """The second time it ends in order; a defect ends the run."""
+    noted = tmp_path / "starts"
+    program = (
+        f"import pathlib, sys; noted = pathlib.Path({str(noted)!r}); again = noted.exists(); "
+        f"noted.open('a').write('started '); sys.exit(0 if again else {code})"
+    )
+    done = service.main([sys.executable, "-c", program], pause_s=0.0)
+    assert done == (0 if starts == 2 else code)
+    assert noted.read_text().split() == ["started"] * starts
+
+
+def test_sigterm_ends_it_with_what_it_runs(stream: StreamProcess) -> None:
+    assert stream.stop() == 256 - signal.SIGTERM  # as a shell tells a signal
 
 
 def test_a_stream_that_crashed_is_started_again(stream: StreamProcess) -> None:
