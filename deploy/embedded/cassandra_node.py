@@ -95,7 +95,8 @@ class CassandraNode:
         """What nodetool says about this node. Raises EmbeddedError where it fails."""
         command = [java(), f"@{TEMPLATES / 'jvm17.options'}", f"-Duser.home={self._layout.root}"]
         logback = self._layout.cassandra / "conf" / "logback.xml"
-        command += [f"-Dlogback.configurationFile={logback}", "-cp", self._classpath()]
+        command += [f"-Dlogback.configurationFile={logback}", self._audit_log()]
+        command += ["-cp", self._classpath()]
         command.append("org.apache.cassandra.tools.NodeTool")
         command += ["-p", str(self.place.jmx), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -103,6 +104,10 @@ class CassandraNode:
             said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
             raise EmbeddedError(f"nodetool {arguments[0]} at {self.place.host}: {said[:300]}")
         return done.stdout
+
+    def _audit_log(self) -> str:
+        """Where logback.xml has its second file; without it there is one in the current folder."""
+        return f"-Dstack.audit.log={self._layout.logs / 'audit.log'}"
 
     def write_config(self) -> None:
         """Write cassandra.yaml, which the agent reads too, and what stands beside it."""
@@ -178,7 +183,7 @@ class CassandraNode:
             f"-Dcassandra-rackdc.properties={self._layout.rackdc.as_uri()}",
             f"-Dcassandra.storagedir={self._layout.cassandra}",
             f"-Dlogback.configurationFile={conf / 'logback.xml'}",
-            f"-Dstack.audit.log={self._layout.logs / 'audit.log'}",
+            self._audit_log(),
             f"-Dcassandra.jmx.local.port={self.place.jmx}",
             "-Dcassandra-foreground=yes",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",

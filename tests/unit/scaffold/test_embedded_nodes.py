@@ -1,6 +1,8 @@
 """A stack of several nodes, without a server: its options, files, commands, and its agents."""
 
 import json
+import re
+import subprocess
 import tomllib
 import uuid
 from collections.abc import Iterator
@@ -222,6 +224,29 @@ def test_a_node_that_heard_no_other_while_it_joined_begins_once_more(
 
 def stop_here(_node: CassandraNode) -> None:
     raise StopIteration
+
+
+def test_nodetool_leaves_no_file_where_it_is_run(
+    layout: Layout, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its logback.xml is that of the node: each name in it is given."""
+    told: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        told.append(command)
+        return SimpleNamespace(returncode=0, stdout="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    node = CassandraNode(layout, decide(layout, Wanted(tables=TABLES)))
+    node.nodetool("status")
+    node.launch()
+    logback = (layout.cassandra / "conf" / "logback.xml").read_text()
+    names = set(re.findall(r"\$\{(stack[a-z.]*)\}", logback))
+    assert names
+    for command in (*told, started):
+        assert names <= {
+            each[2:].partition("=")[0] for each in map(str, command) if each[:2] == "-D"
+        }
 
 
 def test_an_agent_has_its_nodes_id_address_data_centre_and_snitch(
