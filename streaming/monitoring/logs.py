@@ -32,6 +32,9 @@ class JsonLines(logging.Formatter):
         finding = getattr(record, "finding", None)
         if finding is not None:
             line["finding"] = finding
+        traceback = getattr(record, "traceback", None)
+        if traceback:  # of another process
+            line["traceback"] = traceback
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = repr(record.exc_info[1])
             line["traceback"] = self.formatException(record.exc_info)

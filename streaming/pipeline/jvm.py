@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -35,6 +37,8 @@ FIRST = 50
 """Lines of the JVM's output that are kept to say why it did not start."""
 AT_ITS_END = 10.0
 """Seconds until the output of a JVM that has ended is read."""
+LOGGED = '{"level":'
+"""The beginning of a line of the JVM's own log; other lines are of programs that it starts."""
 ALWAYS_WARNED = "WARNING: Using incubator modules"
 """The beginning of a line that Spark's JVM writes at each start, and that needs no action."""
 
@@ -86,8 +90,18 @@ def relay(output: Iterable[bytes], first: list[str] | None = None) -> None:
     added to ``first``.
     """
     for line in output:
-        text = line.decode(errors="replace").rstrip()
+        level, text, traceback = _parts(line.decode(errors="replace").rstrip())
         if text and not text.startswith(ALWAYS_WARNED) and not STANDALONE.take(text):
-            log.error("%s", text)
+            log.log(level, "%s", text, extra={"traceback": traceback})
             if first is not None and len(first) < FIRST:
                 first.append(text)
+
+
+def _parts(line: str) -> tuple[int, str, str]:
+    """Level, message and traceback: log4j2.properties writes all three, others text alone."""
+    if line.startswith(LOGGED):
+        with suppress(ValueError):
+            told = json.loads(line)
+            level = logging.getLevelNamesMapping().get(told["level"], logging.CRITICAL)
+            return level, told["message"], told["traceback"]
+    return logging.ERROR, line, ""

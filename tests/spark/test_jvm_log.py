@@ -1,8 +1,12 @@
 """What Spark's JVM writes, as lines of our log."""
 
 import json
+import logging
 from pathlib import Path
 
+import pytest
+
+from streaming.pipeline import jvm
 from tests.spark.scripts import run_script
 
 FAILING = """
@@ -30,6 +34,30 @@ def test_an_error_of_spark_is_one_line_with_its_trace(quick_spark: None, tmp_pat
     assert (ended.returncode, ended.stdout) == (0, "failed\n"), ended.stderr
     task, stage = map(json.loads, ended.stderr.splitlines())
     assert {task["level"], stage["level"]} == {"error"}
-    assert "ValueError: in two | lines" in task["message"], "the worker's traceback"
-    assert " | \tat org.apache.spark.scheduler.Task.run" in task["message"], "the JVM's"
+    assert task["message"].startswith("Executor: Exception in task 0.0 in stage 0.0")
+    assert "ValueError: in two\nlines" in task["traceback"], "the worker's traceback"
+    assert "\n\tat org.apache.spark.scheduler.Task.run" in task["traceback"], "the JVM's"
     assert stage["message"].startswith("TaskSetManager: Task 0 in stage 0.0 failed")
+    assert "traceback" not in stage
+    assert {task["logger"], stage["logger"]} == {"spark"}
+
+
+def test_levels_and_lines_that_are_not_of_a_log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker's output, and what only looks like a line of the log, are errors as they are."""
+    monkeypatch.setattr(jvm, "log", logging.getLogger("a JVM's"))  # no command filters it
+    lines = (
+        '{"level":"WARN","message":"A: b \\"c\\"","traceback":""}',
+        '{"level":"FATAL","message":"A: dies","traceback":"e\\n\\tat f"}',
+        "OpenJDK warning",
+        '{"level": half',
+    )
+    jvm.relay(f"{line}\n".encode() for line in lines)
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("WARNING", 'A: b "c"'),
+        ("CRITICAL", "A: dies"),
+        ("ERROR", "OpenJDK warning"),
+        ("ERROR", '{"level": half'),
+    ]
+    assert vars(caplog.records[1])["traceback"] == "e\n\tat f"
