@@ -29,7 +29,10 @@ REFUSED_FOR = 60.0
 MOST_KEPT = 100_000
 """Mailboxes in memory that changed lately: more are read again from their marks."""
 MOST_PENDING = 200_000
-"""Counters that are pending: while there are so many, mailboxes wait."""
+"""Counters that are pending of each tally: while there are so many of all, mailboxes wait.
+
+One tally that cannot be read or corrected, or that waits longer, never holds up the others.
+"""
 MARKS_AT_ONCE = 1_000
 
 
@@ -105,15 +108,15 @@ class ChangedMailboxes:
             self._changed.update(batch.changes)
 
     def _read_since(self, at: Micros) -> None:
-        """Read the marks from this time (µs) on: clocks may differ by the delay."""
+        """Read the marks from this time (µs) on: clocks may differ by the delay, or be set back."""
         now, apart = self.scheduler.clock(), self.scheduler.rules.delay
-        self.hours.add(max(at - apart, marks_begin(now)), now + apart)
+        self.hours.add(max(min(at, now) - apart, marks_begin(now)), now + apart)
 
     def schedule(self, end: float) -> None:
         """Schedule the counters of these mailboxes until ``end`` (monotonic, s)."""
         if time.monotonic() < self._refused_until:
             return
-        while time.monotonic() <= end and len(self.scheduler) < MOST_PENDING:
+        while time.monotonic() <= end and self.scheduler.fewest < MOST_PENDING:
             if not self._changed:
                 self._changed.update(self.hours.next())
             if not self._changed:

@@ -41,7 +41,9 @@ def _as_one(numbers: Uints, counts: Uints) -> NDArray[np.uint64]:
 
 
 def _summed(keys: NDArray[Item], counts: Uints) -> tuple[NDArray[Item], Uints]:
-    """Sums up the counts of equal keys, which follow one another."""
+    """Sums up the counts of equal keys, which follow one another; there may be none."""
+    if not len(keys):
+        return keys, counts
     first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
     return keys[first], np.add.reduceat(counts, first, dtype=np.uint32)
 
@@ -127,7 +129,7 @@ class NumberedChanges:
         both = np.concatenate([_as_one(*each) for each in some])
         both.sort()  # much faster than to sort numbers and to take counts in their order
         numbers, counts = (both >> _HALF).astype(np.uint32), both.astype(np.uint32)
-        return cls(*_summed(numbers, counts)) if len(numbers) else cls(numbers, counts)
+        return cls(*_summed(numbers, counts))
 
     def and_of(self, others: NumberedChanges) -> NumberedChanges:
         """Both together."""

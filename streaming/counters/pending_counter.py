@@ -43,3 +43,20 @@ class PendingCounter:
     in_doubt: bool = False
     still: Stillness | None = None
     counting: WholeLook | None = None
+
+
+class PendingCounters(dict[tuple[str, UUID | str], PendingCounter]):
+    """Pending counters by tally and key. Add by ``[…] =`` and remove by ``del`` only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of_tally: Counter[str] = Counter()
+        """The number of each tally that ever had one."""
+
+    def __setitem__(self, place: tuple[str, UUID | str], pending: PendingCounter) -> None:
+        self.of_tally[place[0]] += place not in self
+        super().__setitem__(place, pending)
+
+    def __delitem__(self, place: tuple[str, UUID | str]) -> None:
+        super().__delitem__(place)
+        self.of_tally[place[0]] -= 1

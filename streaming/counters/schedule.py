@@ -33,7 +33,7 @@ from streaming.counters.counter_row import CounterRow
 from streaming.counters.look_rules import LookRules
 from streaming.counters.mailbox_changes import NumberedChanges
 from streaming.counters.observe import CounterObserver, WholeLook
-from streaming.counters.pending_counter import PendingCounter, WaitingLook
+from streaming.counters.pending_counter import PendingCounter, PendingCounters, WaitingLook
 
 CHECK_EVERY: Micros = 60_000_000
 """How often (µs) a look that waits is checked for nodes or tables that are gone."""
@@ -50,7 +50,12 @@ class CounterScheduler:
     rules: LookRules
     count: Callable[[Tally, str], None]
     _batch: BatchSummary = field(default_factory=BatchSummary)
-    _pending: dict[tuple[str, UUID | str], PendingCounter] = field(default_factory=dict)
+    _pending: PendingCounters = field(default_factory=PendingCounters)
+
+    @property
+    def fewest(self) -> int:
+        """How many counters are pending of the tally that has the fewest."""
+        return min(self._pending.of_tally.values(), default=0)
 
     def __len__(self) -> int:
         """How many counters are pending."""
@@ -85,9 +90,9 @@ class CounterScheduler:
         """Schedule counters at the end of the window; return how many were not pending."""
         due, before = self.clock() + self.rules.window, len(self._pending)
         for counter in counters:
-            self._pending.setdefault(
-                (counter.tally.name, counter.key), PendingCounter(counter, due)
-            )
+            place = counter.tally.name, counter.key
+            if place not in self._pending:
+                self._pending[place] = PendingCounter(counter, due)
         return len(self._pending) - before
 
     def changed(self, counters: Iterable[CounterRow]) -> None:
@@ -213,7 +218,9 @@ class CounterScheduler:
         pending.due = self.clock() + self.rules.delay
 
     def _drop(self, pending: PendingCounter) -> None:
-        self._pending.pop((pending.counter.tally.name, pending.counter.key), None)
+        place = pending.counter.tally.name, pending.counter.key
+        if place in self._pending:
+            del self._pending[place]
 
     # --- judgement
 

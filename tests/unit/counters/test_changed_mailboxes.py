@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
 
 from checkpoints.clock import HOUR
 from checkpoints.tallies import MARKS_KEPT_DAYS
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.words.errors import Unreachable
 from streaming.counters import changed_mailboxes
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.changed_mailboxes import MARKS_AT_ONCE, ChangedMailboxes, MarkedHours
+from streaming.counters.counter_row import CounterRows
 from tests.builders.counters import BOB, Bench
 from tests.builders.rows import DELAY, NOW
 
@@ -134,9 +137,38 @@ def test_while_too_many_counters_are_pending_mailboxes_wait(
     scheduled.changed.begin()
     assert len(scheduled.mailboxes()) == 4
     done = set(boxes(20)) & scheduled.mailboxes()
-    for key in list(scheduled.bench.watch._pending):
-        scheduled.bench.watch._pending.pop(key)
+    for pending in list(scheduled.bench.watch._pending.values()):
+        scheduled.bench.watch._drop(pending)
     assert len(scheduled.mailboxes() - done) == 4
+
+
+def test_a_tally_that_gets_nowhere_holds_up_no_other(
+    scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As quotas that may not be read: each mailbox is of another user, and only theirs go on."""
+    owners = SimpleNamespace(root_of=lambda mailboxid: replace(BOB, user=str(mailboxid)))
+    scheduled.changed.counters = CounterRows(scheduled.bench.families, owners)  # type: ignore[arg-type]
+    monkeypatch.setattr(changed_mailboxes, "MOST_PENDING", 4)
+    scheduled.marks.of = {NOW // HOUR: boxes(20)}
+    scheduled.changed.begin()
+    watch, seen = scheduled.bench.watch, set[UUID]()
+    moving = MAILBOX_COUNTERS.name
+    for _ in range(20):
+        scheduled.changed.schedule(NEVER)
+        done = [each for each in watch._pending.values() if each.counter.tally.name == moving]
+        seen |= {each.counter.key for each in done if isinstance(each.counter.key, UUID)}
+        for each in done:
+            watch._drop(each)
+    assert len(seen) == 20
+
+
+def test_a_clock_that_was_set_back_hides_no_mark(
+    scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 0)
+    scheduled.marks.of = {NOW // HOUR: boxes(3)}
+    scheduled.came(boxes(3), since=NOW + 2 * HOUR)
+    assert scheduled.mailboxes() == set(boxes(3))
 
 
 def test_a_mailbox_whose_owner_cannot_be_read_stays(scheduled: Scheduled) -> None:

@@ -21,6 +21,17 @@ def some(seed: int) -> Counter[UUID]:
     return Counter({uuid1(rng.randrange(2**48)): rng.randrange(1, 5) for _ in range(50)})
 
 
+def test_shares_without_a_change_add_up_to_none() -> None:
+    """As those of two workers that were given events of other tables only."""
+    whole = MailboxChanges()
+    for _ in range(2):
+        whole.update(pickle.loads(pickle.dumps(MailboxChanges())))
+    assert len(whole) == 0
+    assert dict(pickle.loads(pickle.dumps(whole))) == {}
+    assert len(NumberedChanges.of(whole).numbers) == 0
+    assert NumberedChanges.of(whole).and_of(NumberedChanges.of(whole)).among([ENDS_IN_ZEROS]) == {}
+
+
 def test_it_adds_up_like_a_counter() -> None:
     shared = some(0)
     changes, expected = MailboxChanges(), Counter[UUID]()
