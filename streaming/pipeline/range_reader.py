@@ -25,7 +25,7 @@ FEW_RECORDS = 500
 
 
 def records_of(spark: SparkSession, settings: Settings, ranges: OffsetRanges) -> DataFrame:
-    """The records of these ranges, read when they are used. Raises `Misconfigured`."""
+    """The records of these ranges, read when they are used. Raises `Unreachable`."""
     options = batch_options(settings.kafka, ranges, logins_folder(settings.stream))
     return spark.read.format("kafka").options(**options).load()
 

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from reconcilers.rows.nines import KnownShare
 from reconcilers.rows.sample import Sample, SampledChange, SampleResult, age_label
 from reconcilers.words.errors import ReconcilerError
@@ -56,7 +59,7 @@ class Sampler:
         """Run until ``stop`` is set."""
         try:
             self.take(self.earlier())
-        except ReconcilerError as failed:
+        except (ReconcilerError, PySparkException, Py4JError) as failed:
             log.warning("changes from before this start are not sampled: %s", failed)
         while not stop.wait(TICK):
             self.turn()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from ssl import SSLContext
 from typing import Any, ClassVar
 
@@ -28,21 +29,27 @@ def reconnection_policy() -> ExponentialReconnectionPolicy:
 
 
 class Logins(AuthProvider):  # type: ignore[misc] # the driver has no types
-    """Logs each connection in with the password as it is then."""
+    """Logs each connection in with the password as it is then, or was when it could be read."""
 
     def __init__(self, settings: CassandraSettings) -> None:
+        """Read the password once. Raises `Misconfigured`."""
         self._settings = settings
+        self._last = login_now(settings) or ("", "")
 
     def new_authenticator(self, host: str) -> PlainTextAuthenticator:  # noqa: ARG002
-        """What logs one connection in. Raises `Misconfigured` if the password cannot be read."""
-        username, password = login_now(self._settings) or ("", "")
-        return PlainTextAuthenticator(username, password)
+        """What logs one connection in."""
+        with suppress(Misconfigured):  # the file is being replaced
+            self._last = login_now(self._settings) or ("", "")
+        return PlainTextAuthenticator(*self._last)
 
 
-def connection_class(tls: Callable[[], SSLContext | None] = lambda: None) -> type[Any]:
+def connection_class(
+    tls: Callable[[], SSLContext | None] = lambda: None, logins: Logins | None = None
+) -> type[Any]:
     """A connection class in which a refused login, after an accepted one, is a lost connection.
 
-    Each connection asks ``tls`` for its context: certificates may have been replaced.
+    Each connection asks ``tls`` for its context and ``logins`` for its password: both may have been
+    replaced. The driver itself keeps the password of its first attempt to reconnect to a node.
 
     A node that starts refuses logins until it can read the roles, and the driver would never retry
     it. A login that was never accepted stays refused. Make one class for each cluster.
@@ -56,6 +63,8 @@ def connection_class(tls: Callable[[], SSLContext | None] = lambda: None) -> typ
         def factory(cls, endpoint: Any, *given: Any, **named: Any) -> Any:
             try:
                 named["ssl_context"] = tls()
+                if logins is not None:
+                    named["authenticator"] = logins.new_authenticator(str(endpoint))
                 made = super().factory(endpoint, *given, **named)
             except Misconfigured as wrong:
                 raise ConnectionException(str(wrong), endpoint) from wrong

@@ -20,7 +20,7 @@ from checkpoints.cassandra import Levels, Store, levels
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.declared.family import Schema
 from reconcilers.words.errors import Retryable, Unreachable
-from streaming.settings import CassandraSettings, fault, login_now, tls_context
+from streaming.settings import CassandraSettings, fault, tls_context
 from streaming.tables.dates import read_dates_as_numbers
 from streaming.tables.reconnection import Logins, connection_class, reconnection_policy
 
@@ -48,16 +48,16 @@ def open_session(settings: CassandraSettings) -> Session:
         request_timeout=settings.request_timeout,
         row_factory=dict_factory,
     )
-    login_now(settings)
+    logins = Logins(settings) if settings.username else None
     tls_context(settings)  # what the driver raises of a file that is missing does not name it
     doing = f"connecting to Cassandra at {', '.join(settings.hosts)} port {settings.port}"
     with _explained(doing, settings), translated(doing), ExitStack() as unless_connected:
         cluster = Cluster(  # it resolves the host names once
             settings.hosts,
             port=settings.port,
-            auth_provider=Logins(settings) if settings.username else None,
+            auth_provider=logins,
             execution_profiles={EXEC_PROFILE_DEFAULT: profile},
-            connection_class=connection_class(partial(tls_context, settings)),
+            connection_class=connection_class(partial(tls_context, settings), logins),
             reconnection_policy=reconnection_policy(),
             connect_timeout=settings.request_timeout,
             control_connection_timeout=settings.request_timeout,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 from kafka.errors import KafkaError
 
+from reconcilers.words.errors import Misconfigured
 from streaming.settings import KAFKA_PASSWORD, KafkaSettings, login_now, tls_context
+
+log = logging.getLogger("reconciler")
 
 LOGIN_FILE = "kafka-login.properties"
 """The login of Spark's clients, in the temporary folder of the process."""
@@ -39,22 +45,29 @@ class Renewed(Generic[C]):
         """Make the first one. Raises `Misconfigured`, and what ``make`` raises."""
         self._settings = settings
         self._make = make
+        self._one = Lock()
         self._options = python_options(settings)
         self._client = make(self._options)
 
     def now(self) -> C:
         """The client, which stays the same for at least one call of it.
 
-        Raises `Misconfigured`, and what ``make`` raises.
+        Raises what ``make`` raises. While a file cannot be used, as in the middle of a replacement,
+        it is the one before.
         """
         if self._settings.password_file is not None:
-            options = python_options(self._settings)
-            if options != self._options:
-                self.replace(options)
+            try:
+                options = python_options(self._settings)
+            except Misconfigured as meanwhile:
+                log.warning("the connections to Kafka stay as they are: %s", meanwhile)
+                return self._client
+            with self._one:
+                if options != self._options:
+                    self.replace(options)
         return self._client
 
     def replace(self, options: dict[str, Any] | None = None) -> None:
-        """Replace the client. Raises as `now`."""
+        """Replace the client. Raises `Misconfigured`, and what ``make`` raises."""
         options = options or python_options(self._settings)
         client = self._make(options)
         self.close()
@@ -153,7 +166,6 @@ def _keep(file: Path, text: str) -> None:
     """Write a file that only we read; readers see the old text or the new one."""
     if file.exists() and file.read_text(encoding="utf-8") == text:
         return
-    fresh = file.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(file)
+    with NamedTemporaryFile("w", dir=file.parent, encoding="utf-8", delete=False) as fresh:
+        fresh.write(text)
+    Path(fresh.name).replace(file)

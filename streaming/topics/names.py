@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from checkpoints.bookmarks import OffsetRanges, nested
+from reconcilers.words.errors import Misconfigured, Unreachable
 from streaming.settings import KafkaSettings, Mode
 from streaming.topics.clients import spark_options
 
@@ -26,7 +27,7 @@ def stream_options(
 ) -> dict[str, str]:
     """Options of Spark's Kafka source, from which the stream reads new offsets.
 
-    ``folder`` as of `clients.spark_options`. Raises `Misconfigured`.
+    ``folder`` as of `clients.spark_options`. Raises `Unreachable`.
     """
     return {
         **_spark_options(settings, folder),
@@ -41,7 +42,7 @@ def batch_options(
     """Options of a batch read of these ranges: first offset, and the one after the last.
 
     ``folder`` as of `clients.spark_options`. Nothing is committed to its group, which is not the
-    operator's. Spark needs it to keep its consumers. Raises `Misconfigured`.
+    operator's. Spark needs it to keep its consumers. Raises `Unreachable`.
     """
     begin = nested({place: first for place, (first, _) in ranges.items()})
     end = nested({place: last for place, (_, last) in ranges.items()})
@@ -59,9 +60,16 @@ def _spark_options(settings: KafkaSettings, folder: Path | None) -> dict[str, st
 
     Spark reads only records that exist, and requests a partition's bounds after each fetch. The
     broker still holds the next fetch open on that connection, so that fetch must not wait long.
+
+    Raises `Unreachable` if a file of `clients.spark_options` cannot be used: our own clients, which
+    connect first, have used it, so it is being replaced.
     """
+    try:
+        login = spark_options(settings, folder)
+    except Misconfigured as meanwhile:
+        raise Unreachable(str(meanwhile)) from meanwhile
     return {
-        **spark_options(settings, folder),
+        **login,
         "failOnDataLoss": "true",
         "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
         "kafka.fetch.max.wait.ms": "10",

@@ -35,6 +35,7 @@ log = logging.getLogger("reconciler")
 T = TypeVar("T")
 
 AskOffsets = Callable[[list[TopicPartition]], dict[TopicPartition, int]]
+AskConsumer = Callable[[KafkaConsumer], AskOffsets]
 
 NO_ID = "00000000-0000-0000-0000-000000000000"
 """The id of a topic if the broker has no ids, or does not know the topic right now."""
@@ -124,11 +125,11 @@ class Watcher:
 
     def end_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The offset after the last record, by topic and partition. Raises `Unreachable`."""
-        return self._of_topics(topics, self._consumer.end_offsets)
+        return self._of_topics(topics, lambda consumer: consumer.end_offsets)
 
     def beginning_offsets(self, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         """The oldest offset that is still kept, by topic and partition. Raises `Unreachable`."""
-        return self._of_topics(topics, self._consumer.beginning_offsets)
+        return self._of_topics(topics, lambda consumer: consumer.beginning_offsets)
 
     def written_at(self, places: Positions) -> dict[Place, Micros]:
         """When (µs) the first record from each offset on was written; may be incomplete."""
@@ -251,13 +252,13 @@ class Watcher:
                         self._admins.replace()
             time.sleep(0.2)
 
-    def _of_topics(self, topics: Iterable[str], ask: AskOffsets) -> dict[str, dict[int, int]]:
+    def _of_topics(self, topics: Iterable[str], asked: AskConsumer) -> dict[str, dict[int, int]]:
         partitions = [
             TopicPartition(topic, number) for topic in topics for number in self.partitions(topic)
         ]
         found: dict[str, dict[int, int]] = {}
         with translated("positions of topics"):
-            for partition, offset in _positions(ask, partitions).items():
+            for partition, offset in _positions(asked(self._consumer), partitions).items():
                 found.setdefault(partition.topic, {})[partition.partition] = offset
         return found
 

@@ -6,13 +6,14 @@ reads them at a real one.
 
 from collections.abc import Iterator
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import Mock, PropertyMock, patch
 
 import pytest
 from kafka.errors import (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
     GroupAuthorizationFailedError,
+    KafkaConnectionError,
     KafkaError,
     NoError,
     NotCoordinatorError,
@@ -49,6 +50,17 @@ def test_a_commit_that_one_partition_refused_for_now_is_made_again(
     admin.alter_group_offsets.side_effect = [{PLACE: failed}, {PLACE: NoError}]
     watcher.commit("group", {"letters": {0: 3}})
     assert admin.alter_group_offsets.call_count == 2
+
+
+def test_a_consumer_that_cannot_be_replaced_is_an_unreachable_server(
+    admin: Mock, watcher: Watcher
+) -> None:
+    admin.describe_topics.return_value = []
+    replaced = PropertyMock(side_effect=KafkaConnectionError("no broker answers"))
+    with patch.object(Watcher, "_consumer", replaced), patch.object(Watcher, "partitions", list):
+        for asked in (watcher.end_offsets, watcher.beginning_offsets):
+            with pytest.raises(Unreachable, match="positions of topics"):
+                asked([])
 
 
 def test_a_commit_that_is_refused_for_good_is_said(admin: Mock, watcher: Watcher) -> None:

@@ -1,11 +1,13 @@
 """How clients of Kafka are told to connect (real: `stack/test_secure.py`)."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from checkpoints.bookmarks import OffsetRanges
+from reconcilers.words.errors import Unreachable
 from streaming.settings import KafkaSettings
 from streaming.topics import batch_options, stream_options
 from streaming.topics.clients import LOGIN_FILE, Renewed, python_options, spark_options
@@ -89,6 +91,31 @@ def test_a_client_is_replaced_when_the_file_of_its_password_changes(tmp_path: Pa
     assert first.closed
     assert not second.closed
     assert second is client.now()
+
+
+def test_while_files_are_replaced_a_client_stays_and_spark_waits(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("first\n")
+    settings = logging_in(password=None, password_file=file)
+    client = Renewed(settings, Made)
+    first = client.now()
+    file.unlink()
+    assert client.now() is first
+    with pytest.raises(Unreachable, match="password"):
+        stream_options(settings, ["james"], tmp_path)
+    with pytest.raises(Unreachable, match="password"):
+        batch_options(settings, RANGES, tmp_path)
+    file.write_text("second\n")
+    assert client.now() is not first
+
+
+def test_logins_of_several_threads_are_written_apart(tmp_path: Path) -> None:
+    def keep(number: int) -> None:
+        spark_options(logging_in(password=str(number % 7)), tmp_path)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(keep, range(400)))
+    assert [each.name for each in tmp_path.iterdir()] == [LOGIN_FILE]
 
 
 def test_spark_is_given_the_password_as_it_is_now(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cassandra import AuthenticationFailed
@@ -70,9 +71,7 @@ def test_each_cluster_logs_in_for_itself(answers: list[Exception | str]) -> None
         connection_class().factory(NODE, TIMEOUT)
 
 
-def test_each_connection_asks_for_certificates_and_password_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_each_connection_asks_for_certificates_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def factory(_cls: type, /, *_given: object, ssl_context: object) -> str:
@@ -85,11 +84,29 @@ def test_each_connection_asks_for_certificates_and_password_again(
     for _ in contexts:
         made.factory(NODE, TIMEOUT)
     assert asked == contexts
+
+
+def test_each_attempt_to_reconnect_has_the_password_as_it_is_then(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The driver itself passes on what it asked for before the first attempt."""
+    used: list[str] = []
+
+    def factory(_cls: type, /, *_given: object, authenticator: Any, **_named: object) -> str:
+        used.append(authenticator.password)
+        return "connection"
+
+    monkeypatch.setattr(Cluster.connection_class, "factory", classmethod(factory))
     file = tmp_path / "password"
+    file.write_text("first")
     logins = Logins(CassandraSettings(username="reconciler", password_file=file))
-    for word in ("first", "second"):
-        file.write_text(word)
-        assert logins.new_authenticator(NODE).password == word
+    made, before = connection_class(logins=logins), logins.new_authenticator(NODE)
+    made.factory(NODE, authenticator=before)
+    file.unlink()  # it is being replaced
+    made.factory(NODE, authenticator=before)
+    file.write_text("second")
+    made.factory(NODE, authenticator=before)
+    assert used == ["first", "first", "second"]
 
 
 def test_a_certificate_that_cannot_be_read_for_now_is_a_lost_connection() -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from threading import Event
+from typing import Never
 
 import pytest
 from prometheus_client import CollectorRegistry
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from reconcilers.rows.sample import AGES, Sample, SampledChange
 from reconcilers.words.errors import Unreachable
@@ -113,3 +116,19 @@ def test_nines_are_shown_with_their_sample_and_confidence() -> None:
         "consistent after 600 s, messages: 99.900 % of 10,000 sampled changes (with 95 % confidence"
         " 99.752 % to 99.945 %), 5 not looked at"
     ]
+
+
+@pytest.mark.parametrize("fault", [PySparkException("no offsets"), Py4JError("it ended")])
+def test_a_read_that_spark_cannot_make_ends_nothing(
+    fault: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench, stop = Bench(), Event()
+
+    def fails() -> Never:
+        stop.set()
+        raise fault
+
+    bench.sampler.earlier = fails
+    bench.sampler.run(stop)
+    (said,) = caplog.messages
+    assert said == f"changes from before this start are not sampled: {fault}"
