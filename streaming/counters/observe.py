@@ -11,7 +11,6 @@ from uuid import UUID
 from checkpoints.tallies import Rounds
 from reconcilers.capture.frontier import Proven
 from reconcilers.counters.drift import Observation
-from reconcilers.counters.late import Past
 from reconcilers.declared.tally import Sums
 from reconcilers.words.model import Micros
 from streaming.counters.count import MailboxCounter
@@ -33,7 +32,7 @@ class WholeLook:
     at: Micros
     round: int
     watched: str | None
-    past: Past
+    past: Counter[UUID]
     turns: int = 0
     changes: Counter[UUID] = field(default_factory=Counter)
 

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from reconcilers.capture.frontier import Marks
 from reconcilers.counters.drift import Interval, Observation
-from reconcilers.counters.late import Past
 from reconcilers.counters.stillness import Stillness
 from reconcilers.words.model import Micros
 from streaming.counters.counter_row import CounterRow
@@ -24,7 +23,7 @@ class WaitingLook:
 
     observation: Observation
     marks: Marks
-    past: Past
+    past: Counter[UUID]
     changes: Counter[UUID] = field(default_factory=Counter)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reconcilers.counters.late import Past
 from streaming.counters.mailbox_changes import NumberedChanges
 
 SPANS = 60
@@ -41,14 +40,17 @@ class RecentChanges:
             self._spans[-1] = since, before.and_of(came)
         self._forget(now)
 
-    def past(self, mailboxes: Collection[UUID]) -> Past:
+    def unknown_for(self) -> float:
+        """How long (s) it is until all changes within L are known; 0 if they are."""
+        return max(0.0, self._began + self.lag - self.steady())
+
+    def past(self, mailboxes: Collection[UUID]) -> Counter[UUID]:
         """The changes of these mailboxes that were released within L, or up to a span longer."""
-        now = self.steady()
-        self._forget(now)
+        self._forget(self.steady())
         found: Counter[UUID] = Counter()
         for _, changes in self._spans:
             found.update(changes.among(mailboxes))
-        return Past(found, complete=now >= self._began + self.lag)
+        return found
 
     def _forget(self, now: float) -> None:
         while self._spans and self._spans[0][0] + self.lag * (1 + 1 / SPANS) < now:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from checkpoints.clock import to_micros
 from reconcilers.counters.drift import (
     Observation,
     interval_of,
@@ -147,6 +148,11 @@ class CounterScheduler:
                 self.count(tally, "agrees")
                 self._drop(pending)
                 return
+            unknown_for = self.observer.recent.unknown_for()
+            if unknown_for:
+                self.count(tally, "just started")
+                self.put_off(pending, to_micros(unknown_for))
+                return
             self._look(pending, mailboxes)
         except Deferred as why:
             self._deferred(pending, why)
@@ -226,9 +232,6 @@ class CounterScheduler:
 
     def _judge(self, pending: PendingCounter, look: WaitingLook) -> None:
         changes = under_way(look.past, look.changes)
-        if changes is None:
-            self._void(pending, "just started")
-            return
         pending.waiting = None
         tally, at = pending.counter.tally, look.observation.at
         pending.due = max(at + self.rules.apart(tally), self.clock())

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.counters.late import MANY, Past, under_way
+from reconcilers.counters.late import MANY, under_way
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.declared.tally import Sum, Sums
 from reconcilers.words.model import Micros
@@ -152,6 +152,7 @@ class Large(Bench):
 
 COPY = Command(60, 20_000, 150)
 EXPUNGE = Command(60, 20_000, 150, adds=-1)
+LATE = Command(60, 150, 30, answers_in=900)
 OF_THE_REVIEW = Command(0, 100_000, 150)
 """C1: 8,250 was added at 345 s, and 100,000 by James at 667 s."""
 
@@ -163,6 +164,7 @@ OF_THE_REVIEW = Command(0, 100_000, 150)
         (EXPUNGE,),
         (COPY, replace(EXPUNGE, begins=COPY.ends + 30)),
         (EXPUNGE, replace(COPY, begins=EXPUNGE.ends + 30)),
+        (LATE,),
         (OF_THE_REVIEW,),
         (replace(OF_THE_REVIEW, adds=-1, messages=50_000),),
     ],
@@ -195,6 +197,14 @@ def test_what_was_wrong_before_is_exact_after_it(error: int) -> None:
             rate=st.sampled_from((30, 150, 1000)),
             adds=st.sampled_from((-1, 1)),
             answers_in=st.integers(0, 5),
+        )
+        | st.builds(
+            Command,
+            begins=st.integers(0, 600),
+            messages=st.integers(MANY + 1, 1_000),
+            rate=st.sampled_from((1, 30)),
+            adds=st.sampled_from((-1, 1)),
+            answers_in=st.integers(5, 700),
         ),
         min_size=1,
         max_size=3,
@@ -232,12 +242,7 @@ BOX, OTHER = UUID(int=1), UUID(int=2)
 def test_many_changes_that_came_out_before_may_be_under_way(
     before: dict[UUID, int], since: dict[UUID, int], changes: int
 ) -> None:
-    assert under_way(Past(before), since) == changes
-
-
-def test_a_process_that_has_just_begun_does_not_know_where_there_are_many() -> None:
-    assert under_way(Past({BOX: 5}, complete=False), {BOX: 7}) == 7
-    assert under_way(Past({BOX: 5}, complete=False), {BOX: MANY}) is None
+    assert under_way(before, since) == changes
 
 
 def test_changes_are_kept_for_l_and_a_span_longer() -> None:
@@ -245,14 +250,17 @@ def test_changes_are_kept_for_l_and_a_span_longer() -> None:
     recent = RecentChanges(600.0, lambda: now[0])
     for now[0] in range(0, 100, 5):
         recent.take(NumberedChanges.of({BOX: 1}))
-    assert recent.past([BOX, OTHER]) == Past({BOX: 20}, complete=False)
+    assert recent.past([BOX, OTHER]) == {BOX: 20}
+    assert recent.unknown_for() == 505
     now[0] = 600.0
-    assert recent.past([BOX]) == Past({BOX: 20})
+    assert recent.past([BOX]) == {BOX: 20}
+    assert recent.unknown_for() == 0
     now[0] = 705.0
-    assert recent.past([BOX]) == Past({})
+    assert recent.past([BOX]) == {}
 
 
 def test_where_counters_are_written_within_the_delay_nothing_is_kept() -> None:
     recent = RecentChanges(0.0, lambda: 0.0)
     recent.take(NumberedChanges.of({BOX: 1_000}))
-    assert recent.past([BOX]) == Past({})
+    assert recent.past([BOX]) == {}
+    assert recent.unknown_for() == 0
