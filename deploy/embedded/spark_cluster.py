@@ -9,6 +9,7 @@ import sysconfig
 import venv
 import zipfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,22 +50,23 @@ class SparkWorker:
         )
 
     def stop(self) -> None:
-        """End it with its executors."""
-        self.kill_executors()
-        self.daemon.terminate(STOP_GRACE_S)
+        """End it at once with its executors: before them, as it would start others."""
+        leader = self.daemon.pid()
+        self.daemon.kill()
+        while leader is not None and (left := processes_of_session(leader)):
+            _send(left, signal.SIGKILL)
 
     def pause(self) -> None:
         """Stop it in its tracks with its executors (SIGSTOP), as a host that hangs."""
-        self._send(signal.SIGSTOP)
+        _send(self._processes(), signal.SIGSTOP)
 
     def resume(self) -> None:
         """Let it go on after pause()."""
-        self._send(signal.SIGCONT)
+        _send(self._processes(), signal.SIGCONT)
 
     def kill_executors(self) -> None:
         """End its executors as a crash does; the worker starts others."""
-        for process in self.executors():
-            os.kill(process, signal.SIGKILL)
+        _send(self.executors(), signal.SIGKILL)
 
     def executors(self) -> Sequence[int]:
         """The JVMs of its executors."""
@@ -73,10 +75,6 @@ class SparkWorker:
     def _processes(self) -> Sequence[int]:
         leader = self.daemon.pid()
         return [] if leader is None else processes_of_session(leader)
-
-    def _send(self, signum: signal.Signals) -> None:
-        for process in self._processes():
-            os.kill(process, signum)
 
 
 class SparkCluster:
@@ -195,6 +193,12 @@ def code_zip(target: Path, packages: Iterable[str]) -> Path:
                 if file.is_file() and "__pycache__" not in file.parts:
                     made.write(file, file.relative_to(ROOT))
     return target
+
+
+def _send(processes: Iterable[int], signum: signal.Signals) -> None:
+    for each in processes:
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.kill(each, signum)
 
 
 def _command_of(process: int) -> bytes:

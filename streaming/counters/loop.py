@@ -28,7 +28,7 @@ RECALL_EVERY = 30.0
 PAUSE = 5.0
 """Seconds to wait after a failure of the surroundings."""
 TURN = 5.0
-"""Seconds to work on due counters before batches, findings and metrics have their turn."""
+"""Seconds to schedule counters, then to work on those that are due, until the next turn."""
 REFUSED_FOR = 60.0
 """Seconds to leave a counter alone that may not be read."""
 
@@ -72,14 +72,19 @@ class CounterLoop:
         self.changed.begin()
         self._take_in(TICK)
         self._recall()
+        try:
+            self.changed.schedule(time.monotonic() + TURN)
+        finally:  # where marks or an owner cannot be read, no counter waits for them
+            self._work_on_due(stop)
+        self.progress.turn(len(self.scheduler) + len(self.changed))
+
+    def _work_on_due(self, stop: Event) -> None:
         end = time.monotonic() + TURN
-        self.changed.schedule(end)
         for pending in self.scheduler.ready():
             if stop.is_set() or time.monotonic() > end:
                 break
             self._take_in(0)
             self._work(pending)
-        self.progress.turn(len(self.scheduler) + len(self.changed))
 
     def _take_in(self, wait: float) -> None:
         """Take in all ended batches, so that a look has all changes before it is judged."""

@@ -242,7 +242,10 @@ def captured(session: Session, keyspace: str) -> dict[str, bool]:
 def test_doctor_goes_on_when_cassandra_is_gone(
     stack: Endpoints, settings: Settings, reconcile: Reconcile, tmp_path: Path
 ) -> None:
-    gone = {"cassandra": {"port": 1}, "kafka": settings.kafka.model_dump()}
+    gone = {
+        "cassandra": {"port": 1},
+        "kafka": settings.kafka.model_dump(mode="json", exclude_none=True),
+    }
     file = write_settings(tmp_path / "gone.toml", stack, stack.keyspace, "reconciler_x", gone)
     code, said = reconcile("doctor", file=file)
     assert code == 1

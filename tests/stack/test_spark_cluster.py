@@ -141,7 +141,7 @@ def test_a_stage_that_waits_names_the_host(
         watch.look(0)
         busy = {each.host for each in RunningSpark(spark).executors() if each.tasks}
         watch.look(61)
-    (line,) = [each for each in caplog.messages if "a stage" in each]
+    (line,) = {each for each in caplog.messages if "a stage" in each}
     assert line == (
         f"a stage of Spark's waits for 61 s for {', '.join(sorted(busy))}: 1 of 2 tasks are done"
     )
@@ -166,7 +166,7 @@ def test_a_killed_executor_is_told_with_its_host_and_its_task_is_done_again(
 
         until(told, HANG_S, "the lost executor is told")
     assert sorted(found) == ["/no such file", str(tmp_path / "hold")]
-    (line,) = [each for each in caplog.messages if "lost" in each]
+    (line,) = {each for each in caplog.messages if "lost" in each}  # the session watches too
     assert line.startswith(f"an executor was lost, the last on {cluster.workers[0].host}: ")
     _until_there_are(spark, 2)
 

@@ -319,6 +319,16 @@ def test_marks_that_cannot_be_read_at_the_start_are_read_later(thread: Thread) -
     assert thread.bench.counts == {"agrees": 2}
 
 
+def test_while_marks_cannot_be_read_what_is_due_is_corrected(thread: Thread) -> None:
+    thread.bench.set_counter(count=3, unseen=1)
+    thread.change(MAILBOX)
+    thread.live(GATHERED)
+    thread.loop.changed.hours.marked = unreachable
+    thread.swept_at = 5
+    thread.corrects()
+    assert thread.bench.counter() == (2, 1)
+
+
 def test_a_batch_that_ends_while_a_look_is_made_is_counted(
     thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
