@@ -483,11 +483,8 @@ def test_the_report_counts_a_finding_and_shows_it(
     reconcile: Reconcile, journal: CassandraJournal, tmp_path: Path
 ) -> None:
     since = datetime.now(UTC).isoformat()
-    found = replace(
-        a_finding(MESSAGE, a_slot(), state=State.REPORTED, accepted=frozenset()),
-        found_at=now_micros(),
-        sentence="<b>é\x1b",
-    )
+    finding = a_finding(MESSAGE, a_slot(), state=State.REPORTED, accepted=frozenset())
+    found = replace(finding, found_at=now_micros(), sentence="<b>é\x1b")
     journal.put(found)
     journal.open_breaker(Breaker.REMOVALS, "it is too much", now_micros())
     page = tmp_path / "report.html"
