@@ -29,17 +29,19 @@ BATCH_WITHIN = 5
 class TurningStop(Event):
     """The event that ends a thread, as the thread sees it: it notes when the thread turns.
 
-    A thread that waits on it does not hang, however long it waits. ``clock`` is monotonic (s).
+    A thread that waits on it does not hang, however long it waits. It has ``begun`` with its first
+    wait. ``clock`` is monotonic (s).
     """
 
     def __init__(self, stop: Event, hung_after: float, clock: Callable[[], float]) -> None:
         super().__init__()
         self._stop, self._hung_after, self._clock = stop, hung_after, clock
         self._busy_since: float | None = clock()
+        self.begun = False
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait as the wrapped event does."""
-        self._busy_since = None
+        self._busy_since, self.begun = None, True
         try:
             return self._stop.wait(timeout)
         finally:
@@ -73,12 +75,14 @@ class TurningStop(Event):
 class Health:
     """The health of one process. ``supervising`` is the thread without which it is not alive.
 
-    ``checks`` return why the process is not ready, None if they find nothing.
+    ``checks`` return why the process is not ready, None if they find nothing. ``starting`` is why
+    it is not ready before it has begun.
     """
 
     supervising: str
     clock: Callable[[], float] = time.monotonic
     checks: list[Callable[[], str | None]] = field(default_factory=list)
+    starting: str = "it starts"
     _turning: dict[str, TurningStop] = field(default_factory=dict)
 
     def watched(self, name: str, stop: Event, hung_after: float = HUNG_AFTER) -> TurningStop:
@@ -92,13 +96,18 @@ class Health:
         hung = None if turning is None else turning.hung_for()
         return None if hung is None else _told(self.supervising, hung)
 
+    def begun(self) -> bool:
+        """Whether the supervising thread has begun its work."""
+        turning = self._turning.get(self.supervising)
+        return turning is not None and turning.begun
+
     def unready(self) -> list[str]:
         """Why the process is not ready; empty if it is."""
         return list(self._unready())
 
     def _unready(self) -> Iterator[str]:
-        if self.supervising not in self._turning:
-            yield "it starts"
+        if not self.begun():
+            yield self.starting
         for name, turning in sorted(self._turning.items()):
             hung = turning.hung_for()
             if hung is not None:

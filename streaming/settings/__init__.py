@@ -31,6 +31,7 @@ from streaming.settings.servers import CanarySettings as CanarySettings
 from streaming.settings.servers import CassandraSettings as CassandraSettings
 from streaming.settings.servers import KafkaSettings as KafkaSettings
 from streaming.settings.servers import MetricsSettings as MetricsSettings
+from streaming.settings.service import notify_socket as notify_socket
 from streaming.settings.spark import FIXED as FIXED
 from streaming.settings.unsafe import GUARDED as GUARDED
 from streaming.settings.unsafe import Guarded as Guarded

@@ -12,6 +12,7 @@ import pytest
 
 from reconcilers.words.exit_codes import ExitCode
 from streaming import app
+from streaming.monitoring.systemd import TICK
 from streaming.settings import USUAL
 from streaming.settings.work import OWN_FOLDER
 from tests.package.test_wheel import NOBODY
@@ -73,6 +74,15 @@ def test_its_command_parses_and_its_folders_are_those_of_the_product(unit: Path)
     assert f"/var/lib/{told['StateDirectory']}" == told["WorkingDirectory"] == OWN_FOLDER
     assert told["RestartPreventExitStatus"] == str(int(ExitCode.USAGE))
     assert told["EnvironmentFile"] == f"-{USUAL.with_name('environment')}"
+
+
+@each_unit
+def test_it_is_ready_and_alive_when_it_says_so(unit: Path) -> None:
+    """A start may last: it waits for its servers."""
+    told = service(unit)
+    assert (told["Type"], told["TimeoutStartSec"]) == ("notify", "infinity")
+    assert int(told["WatchdogSec"]) >= 10 * TICK
+    assert "AF_UNIX" in told["RestrictAddressFamilies"].split(), "the socket of its messages"
 
 
 @each_unit

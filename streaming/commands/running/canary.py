@@ -25,7 +25,7 @@ from streaming.commands.running.leases import (
     lease_that_bears,
 )
 from streaming.commands.running.signals import stopped_by_signals
-from streaming.commands.running.threads import Threads
+from streaming.commands.running.threads import Threads, told_to_systemd
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.monitoring.clocks import ClockWatch
@@ -69,7 +69,8 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
         routes = {**health_routes(threads.health), **pages(settings, threads.health)}
         keyspace = settings.cassandra.keyspace
         metrics = served(settings.metrics, "canary_port", keyspace, "canary", routes)
-        run_canaries(settings.cassandra, keeper(settings, store, metrics).run, threads)
+        with told_to_systemd(threads):
+            run_canaries(settings.cassandra, keeper(settings, store, metrics).run, threads)
     return 0
 
 

@@ -25,7 +25,7 @@ from streaming.commands.running.canary import start_canaries
 from streaming.commands.running.leases import Holding, clocks_apart
 from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
 from streaming.commands.running.signals import Signalled, stopped_by_signals
-from streaming.commands.running.threads import Threads
+from streaming.commands.running.threads import Threads, told_to_systemd
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.beside import Beside, beside_of
 from streaming.commands.wiring.canaries import canaries
@@ -117,7 +117,8 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     watcher = Watcher(settings.kafka)
     topics = _topics(settings, names, watcher)
     threads = Threads(stop)
-    with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
+    holding = Holding(names, store, threads, clocks_apart(settings.stream))
+    with told_to_systemd(threads), holding as lease:
         metrics = Metrics(CollectorRegistry())
         threads.health.checks += readiness(settings.stream, metrics, lease)
         routes = {**health_routes(threads.health), **pages(settings, threads.health, metrics)}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Event, Thread
 
 from reconcilers.words.errors import EndedItself, ReconcilerError
 from streaming.monitoring.health import HUNG_AFTER, Health, TurningStop
+from streaming.monitoring.systemd import Notifier
+from streaming.settings import notify_socket
 
 log = logging.getLogger("reconciler")
 
@@ -64,3 +67,21 @@ class Threads:
         if not self.stop.is_set():  # else others end because of the first, or all as they are told
             self.failed = self.failed or why
         self.stop.set()
+
+
+@contextmanager
+def told_to_systemd(threads: Threads) -> Iterator[None]:
+    """Tell systemd how the process is while this is open, and at the end that it stops.
+
+    Without systemd this does nothing.
+    """
+    address = notify_socket()
+    if address is None:
+        yield
+        return
+    teller = threads.start("systemd", Notifier(threads.health, address).run)
+    try:
+        yield
+    finally:
+        threads.stop.set()
+        teller.join()
