@@ -5,6 +5,7 @@
     ReconcilerError           70  a bug, if it reaches the command line
     ├── Retryable              4  the same call may succeed later: back off, count no attempt
     │   ├── Unreachable           no host answered, or the answer did not come in time
+    │   │   └── Rejected       3  it rejects a connection, login or right: a person may have to act
     │   └── Overloaded            the server refused for now (overload, bootstrapping, no quorum)
     │       └── ReadFailed        it failed this read; other reads may succeed (`rows.halves`)
     │           └── MalformedContent  the row was read, and what it stores cannot be understood
@@ -48,6 +49,16 @@ class Retryable(ReconcilerError):
 
 class Unreachable(Retryable):
     """No host answered, or no answer came in time. A write may have been applied or not."""
+
+
+class Rejected(Unreachable):
+    """A server rejects our certificate, login or right, or TLS is on at one side only.
+
+    A stream that runs tries again, because a certificate or a password may be being replaced. At a
+    start a person has to act.
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.REFUSED
 
 
 class Overloaded(Retryable):

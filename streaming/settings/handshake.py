@@ -9,7 +9,7 @@ import socket
 import ssl
 from collections.abc import Iterable
 
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured, Rejected, Unreachable
 from streaming.settings.secrets import Encrypted, tls_context
 
 ANSWER_S = 5.0
@@ -27,27 +27,33 @@ SPEAKS_TLS = "speaks TLS, and SECTION is set to connect without it"
 Address = tuple[str, int]
 
 
-def fault(settings: Encrypted, servers: Iterable[Address]) -> str | None:
+def fault(settings: Encrypted, servers: Iterable[Address]) -> Unreachable | None:
     """Why these servers cannot be connected to, in one line; None if all can be, as far as seen.
 
-    The line is the first server's that has a fault, with the setting to look at.
+    The line is the first server's that answers and has a fault, with the setting to look at:
+    `Rejected`. If none answers with a fault, it is the first server's that does not answer.
     """
+    away: Unreachable | None = None
     for host, port in servers:
         try:
             found = _of_server(host, port, tls_context(settings))
         except Misconfigured as wrong:
-            return str(wrong)
+            return Rejected(str(wrong))
+        except TimeoutError:
+            away = away or Unreachable(f"{host} port {port} does not answer")
+            continue
+        except OSError as failed:
+            told = f"cannot be reached: {failed.strerror or failed}"
+            away = away or Unreachable(f"{host} port {port} {told}")
+            continue
         if found is not None:
-            return f"{host} port {port} {found.replace('SECTION', settings.name)}"
-    return None
+            return Rejected(f"{host} port {port} {found.replace('SECTION', settings.name)}")
+    return away
 
 
 def _of_server(host: str, port: int, context: ssl.SSLContext | None) -> str | None:
-    try:
-        plain = socket.create_connection((host, port), timeout=ANSWER_S)
-    except OSError as failed:
-        return f"cannot be reached: {failed.strerror or failed}"
-    with plain:
+    """What it answers that is a fault. Raises `OSError` if it does not answer."""
+    with socket.create_connection((host, port), timeout=ANSWER_S) as plain:
         return _without_tls(plain) if context is None else _with_tls(plain, host, context)
 
 
@@ -72,6 +78,8 @@ def _with_tls(plain: socket.socket, host: str, context: ssl.SSLContext) -> str |
         return _of_its_certificate(failed)
     except ssl.SSLError as failed:
         return NO_TLS if failed.reason in PLAIN else _refused(failed)
+    except TimeoutError:
+        raise
     except OSError:
         return NO_TLS
     with made:

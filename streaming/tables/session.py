@@ -19,7 +19,7 @@ from cassandra.query import dict_factory
 from checkpoints.cassandra import Levels, Store, levels
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.declared.family import Schema
-from reconcilers.words.errors import Retryable, Unreachable
+from reconcilers.words.errors import Retryable
 from streaming.settings import CassandraSettings, fault, tls_context
 from streaming.tables.dates import read_dates_as_numbers
 from streaming.tables.reconnection import Logins, connection_class, reconnection_policy
@@ -77,7 +77,7 @@ def _explained(doing: str, settings: CassandraSettings) -> Iterator[None]:
         cause = fault(settings, _addresses(settings))
         if cause is None:
             raise
-        raise Unreachable(f"{doing}: {cause}") from failed
+        raise type(cause)(f"{doing}: {cause}") from failed
 
 
 def _addresses(settings: CassandraSettings) -> Iterator[tuple[str, int]]:

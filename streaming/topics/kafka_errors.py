@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from kafka.errors import AuthorizationError, KafkaError, SaslAuthenticationFailedError
 
-from reconcilers.words.errors import Unreachable
+from reconcilers.words.errors import Rejected, Unreachable
 from streaming.settings import KafkaSettings, fault
 
 OTHER_PORT = 9092
@@ -25,7 +25,8 @@ def translated(doing: str) -> Iterator[None]:
 
 def unreachable(doing: str, failed: KafkaError) -> Unreachable:
     """The error for a failed call; ``doing`` begins the message."""
-    return Unreachable(f"{doing}: {_why(failed)}")
+    rejected = isinstance(failed, SaslAuthenticationFailedError | AuthorizationError)
+    return (Rejected if rejected else Unreachable)(f"{doing}: {_why(failed)}")
 
 
 @contextmanager
@@ -35,10 +36,10 @@ def connecting(settings: KafkaSettings) -> Iterator[None]:
         yield
     except KafkaError as failed:
         servers, cause = settings.bootstrap_servers, _cause(settings, failed)
-        raise Unreachable(f"no Kafka broker answers at {servers}: {cause}") from failed
+        raise type(cause)(f"no Kafka broker answers at {servers}: {cause}") from failed
 
 
-def _cause(settings: KafkaSettings, failed: KafkaError) -> str:
+def _cause(settings: KafkaSettings, failed: KafkaError) -> Unreachable:
     """Why no broker could be asked: kafka-python says no more than that in the end.
 
     If a connection is possible, and no request is answered, it is the login.
@@ -47,8 +48,9 @@ def _cause(settings: KafkaSettings, failed: KafkaError) -> str:
     if found is not None:
         return found
     if settings.logs_in:
-        return f"the login is refused (kafka.sasl_mechanism, username, password): {failed}"
-    return f"if it asks for a login, set kafka.security_protocol: {failed}"
+        told = "the login is refused (kafka.sasl_mechanism, username, password)"
+        return Rejected(f"{told}: {failed}")
+    return Unreachable(f"if it asks for a login, set kafka.security_protocol: {failed}")
 
 
 def _why(failed: KafkaError) -> str:

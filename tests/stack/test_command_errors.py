@@ -107,7 +107,7 @@ OWN_KEYSPACE = (
     f"explain {MAILBOX} 7",
 )
 """What reads or writes our own keyspace, as the stream has made it."""
-OTHERS = (*sorted({*OWN_KEYSPACE} - {"findings", "resume", "sweep"}), "canary", "lwt-report")
+OTHERS = (*sorted({*OWN_KEYSPACE} - {"findings", "resume", "sweep"}), "lwt-report")
 SHOWS = (
     "status",
     "report",
@@ -128,7 +128,7 @@ BARE = {
 """An environment without UTF-8 and without a home."""
 
 
-@pytest.mark.parametrize("command", ["stream", "findings", "resume", "sweep"])
+@pytest.mark.parametrize("command", ["findings", "resume", "sweep"])
 def test_an_unreachable_cassandra_is_told_with_its_address(settings: Any, command: str) -> None:
     asked_in_vain(settings, [command])
 
@@ -148,11 +148,25 @@ def asked_in_vain(settings: Any, command: list[str]) -> None:
     assert str(port) in told
 
 
-def test_an_unreachable_kafka_is_told_with_its_address(settings: Any, cassandra: Session) -> None:
-    address = f"127.0.0.1:{free_port()}"
-    config = settings(kafka={"bootstrap_servers": address})
-    told = line_of(reconcile("stream", "--config", str(config)), ExitCode.UNREACHABLE)
-    assert f"no Kafka broker answers at {address}" in told
+@pytest.mark.parametrize(
+    ("command", "server"),
+    [("stream", "cassandra"), ("stream", "kafka"), ("canary", "cassandra")],
+)
+def test_what_runs_on_waits_for_a_server_that_is_away(
+    settings: Any, command: str, server: str
+) -> None:
+    """Until it is told to stop."""
+    port = free_port()
+    changes = {"cassandra": {"port": port}, "kafka": {"bootstrap_servers": f"127.0.0.1:{port}"}}
+    config = settings(**{server: changes[server]})
+    words = [sys.executable, "-m", "streaming.app", command, "--config", str(config)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as begun:
+        assert begun.stderr is not None
+        told = next(line for line in begun.stderr if "waiting for a server: " in line)
+        begun.terminate()
+        begun.stderr.read()
+    assert begun.returncode == ExitCode.DONE
+    assert str(port) in told
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from deploy.embedded import ADMIN, Stack
 from deploy.embedded.certificates import Certificates
 from deploy.embedded.kafka_clients import PASSWORD
 from deploy.embedded.spec import CassandraRelease
-from reconcilers.words.errors import ReconcilerError
+from reconcilers.words.errors import ReconcilerError, Refused, Rejected
 from streaming.settings import Settings, load
 from streaming.tables import open_session
 from streaming.topics import Watcher
@@ -108,6 +108,13 @@ def test_each_fault_of_a_connection_to_kafka_is_one_line_that_names_it(
     with pytest.raises(ReconcilerError, match=told) as failed:
         Watcher(changed(settings.kafka, **given)).close()
     assert "\n" not in str(failed.value)
+    assert ends_a_start(failed.value, told)
+
+
+def ends_a_start(failed: ReconcilerError, told: str) -> bool:
+    """Whether it does, if and only if the server answers and says what is wrong."""
+    waits = "cannot be reached" in told or "asks for a login" in told
+    return isinstance(failed, Rejected | Refused) is not waits
 
 
 def filled(value: Any, named: dict[str, Any]) -> Any:
@@ -142,3 +149,4 @@ def test_each_fault_of_a_connection_to_cassandra_is_one_line_that_names_it(
     with pytest.raises(ReconcilerError, match=told) as failed:
         open_session(changed(settings.cassandra, **given)).cluster.shutdown()
     assert "\n" not in str(failed.value)
+    assert ends_a_start(failed.value, told)

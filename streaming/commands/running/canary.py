@@ -24,7 +24,8 @@ from streaming.commands.running.leases import (
     end_lease_of_the_dead,
     lease_that_bears,
 )
-from streaming.commands.running.signals import stopped_by_signals
+from streaming.commands.running.servers import until_answered
+from streaming.commands.running.signals import Signalled, stopped_by_signals
 from streaming.commands.running.threads import Threads, told_to_systemd
 from streaming.commands.wiring.canaries import canaries
 from streaming.commands.wiring.stream_names import StreamNames
@@ -57,21 +58,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
     stop = stopped_by_signals()
+    if arguments.begin_anew:
+        store = _own(settings)
+        keeper(settings, store).begin_anew(_highest_heard(settings, store))
+        print("canaries restart: each node has one that is newer than any before")
+        return 0
+    try:
+        with stop.first(""):
+            _write(settings, Threads(stop, supervising=CANARIES))
+    except Signalled as signalled:
+        log.warning("stopped while it failed: %s", signalled.__cause__)
+    return 0
+
+
+def _write(settings: Settings, threads: Threads) -> None:
+    """Wait for Cassandra and Kafka, then write canaries."""
+    routes, keyspace = dict(health_routes(threads.health)), settings.cassandra.keyspace
+    metrics = served(settings.metrics, "canary_port", keyspace, "canary", routes)
+    with told_to_systemd(threads):
+        kept = until_answered(threads, lambda: keeper(settings, _own(settings), metrics))
+        routes |= pages(settings, threads.health)
+        run_canaries(settings.cassandra, kept.run, threads)
+
+
+def _own(settings: Settings) -> Store:
+    """Our own keyspace, where the table of canaries exists. Raises `ReconcilerError`."""
     if not has_table(settings):
         raise Misconfigured(f"{_lacking(settings)}: have an admin run `reconcile doctor --fix`")
     store = make_own(settings.cassandra)
     refuse_guardrails(store)
-    if arguments.begin_anew:
-        keeper(settings, store).begin_anew(_highest_heard(settings, store))
-        print("canaries restart: each node has one that is newer than any before")
-    else:
-        threads = Threads(stop, supervising=CANARIES)
-        routes = {**health_routes(threads.health), **pages(settings, threads.health)}
-        keyspace = settings.cassandra.keyspace
-        metrics = served(settings.metrics, "canary_port", keyspace, "canary", routes)
-        with told_to_systemd(threads):
-            run_canaries(settings.cassandra, keeper(settings, store, metrics).run, threads)
-    return 0
+    return store
 
 
 def run_canaries(
@@ -123,11 +139,11 @@ def _highest_heard(settings: Settings, store: Store) -> int:
 
 def keeper(settings: Settings, store: Store, metrics: Metrics | None = None) -> CanaryKeeper:
     """Writes canaries while this process holds the lease; ``metrics`` show the nodes' clocks."""
-    table = canaries(settings)
+    watcher, table = Watcher(settings.kafka), canaries(settings)
     warn_of_another(table, settings)
     name, leases = f"{settings.cassandra.keyspace}/canary", CassandraLease(store)
     end_lease_of_the_dead(leases, name)
-    lanes = Lanes(Watcher(settings.kafka), settings.kafka.topic_prefix)
+    lanes = Lanes(watcher, settings.kafka.topic_prefix)
     clocks = ClockWatch(Nodes(connect(settings.cassandra)), settings.stream.delay, metrics)
     writer = CanaryWriter(table, lanes, MeasuredClock(clocks))
     lease = lease_that_bears(clocks_apart(settings.stream), leases, name)

@@ -1,8 +1,10 @@
 """``reconcile stream``: the long-running job. It opens all that it needs, in this order.
 
+If the query dies, it is restarted.
+
 ::
 
-    settings ─▶ schema, topics ─▶ lease ─▶ settled offsets ─▶ query, restarted if it dies
+    settings ─▶ own keyspace ─▶ lease ─▶ tables, topics ─▶ settled offsets ─▶ query
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from threading import Event, Thread
 
 from prometheus_client import CollectorRegistry
 
+from checkpoints.cassandra import Store
 from checkpoints.losses import Cause
 from reconcilers.declared.family import Family
 from reconcilers.declared.unheard import of_user_types
@@ -24,6 +28,7 @@ from streaming.commands.look.web import pages
 from streaming.commands.running.canary import start_canaries
 from streaming.commands.running.leases import Holding, clocks_apart
 from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
+from streaming.commands.running.servers import until_answered
 from streaming.commands.running.signals import Signalled, stopped_by_signals
 from streaming.commands.running.threads import Threads, told_to_systemd
 from streaming.commands.wiring import workers
@@ -98,45 +103,83 @@ class Lost:
 
 
 def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost()) -> None:
-    """Run until told to stop. Raises `ReconcilerError`."""
+    """Run until told to stop. Raises `ReconcilerError`.
+
+    It waits for servers that do not answer: before the lease for Cassandra, then for both.
+    """
     refuse_unsafe(settings, mode)
     refuse_without_spark(settings)
     names = StreamNames.of(settings, mode)
+    threads, metrics = Threads(stop), Metrics(CollectorRegistry())
+    routes = dict(health_routes(threads.health))
+    port = serve(metrics, settings.metrics, routes=routes)
+    with told_to_systemd(threads):
+        store = until_answered(threads, partial(_own, settings, mode))
+        routes |= pages(settings, threads.health, metrics)
+        with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
+            threads.health.checks += readiness(settings.stream, metrics, lease)
+            sources = until_answered(threads, partial(_sources, settings, mode))
+            metrics.begin(settings.cassandra.keyspace, mode)
+            log.info("watching in %s mode; metrics on port %s", names.mode, port)
+            family, topics = (
+                sources.families[0],
+                (settings.kafka.topic_prefix, names.suspects_topic),
+            )
+            job = workers.job(settings, family, names.suspects_topic)
+            opened = OpenedStream(
+                job, names, store, sources.watcher, topics, lease, metrics, lost.accepted
+            )
+            if lost.events:
+                opened.end_lineage("an operator says so", Cause.PERSON)
+            _watch(opened, threads)
+            _run_all(opened, used(settings, sources.families), sources.schema, threads)
+            sources.watcher.close()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSources:
+    """The tables and topics of a stream, as they are at its start."""
+
+    families: tuple[Family, ...]
+    schema: SchemaWatch
+    watcher: Watcher
+
+
+def _own(settings: Settings, mode: Mode) -> Store:
+    """Our own keyspace. Raises `ReconcilerError`."""
     if mode is Mode.REPAIR:
         refuse_guessed_levels(settings.cassandra)
     store = make_own(settings.cassandra)
     if mode is Mode.REPAIR:
         refuse_too_few_copies(settings.cassandra)
     refuse_guardrails(store)
+    return store
+
+
+def _sources(settings: Settings, mode: Mode) -> StreamSources:
+    """Read the tables, and create our topics. Raises `ReconcilerError`."""
     james = partial(schema_of, connect(settings.cassandra), settings.cassandra.keyspace)
     schema = james()
     families = bound(settings, schema)
     if mode is Mode.REPAIR:
         refuse_unfinished_migration(settings, Cluster(connect(settings.cassandra)), schema)
-    family = families[0]
     watcher = Watcher(settings.kafka)
-    topics = _topics(settings, names, watcher)
-    threads = Threads(stop)
-    holding = Holding(names, store, threads, clocks_apart(settings.stream))
-    with told_to_systemd(threads), holding as lease:
-        metrics = Metrics(CollectorRegistry())
-        threads.health.checks += readiness(settings.stream, metrics, lease)
-        routes = {**health_routes(threads.health), **pages(settings, threads.health, metrics)}
-        port = serve(metrics, settings.metrics, routes=routes)
-        metrics.begin(settings.cassandra.keyspace, mode)
-        threads.start("addresses", partial(watch_addresses, settings.cassandra))
-        if settings.agent.http:
-            agents = AgentWatch(settings.agent.http, metrics, asking(settings.agent))
-            threads.start("agents", agents.run)
-        log.info("watching %s in %s mode; metrics on port %s", family.truth.table, names.mode, port)
-        job = workers.job(settings, family, names.suspects_topic)
-        opened = OpenedStream(job, names, store, watcher, topics, lease, metrics, lost.accepted)
-        if lost.events:
-            opened.end_lineage("an operator says so", Cause.PERSON)
-        begin_generation(opened)
-        start_canaries(settings, store, threads)
-        _run_all(opened, used(settings, families), SchemaWatch(settings, families, james), threads)
-    watcher.close()
+    with ExitStack() as unless_complete:
+        unless_complete.callback(watcher.close)
+        _prepare_topics(settings, watcher)
+        unless_complete.pop_all()
+    return StreamSources(families, SchemaWatch(settings, families, james), watcher)
+
+
+def _watch(opened: OpenedStream, threads: Threads) -> None:
+    """Start the threads that watch servers, and write canaries."""
+    settings = opened.settings
+    threads.start("addresses", partial(watch_addresses, settings.cassandra))
+    if settings.agent.http:
+        agents = AgentWatch(settings.agent.http, opened.metrics, asking(settings.agent))
+        threads.start("agents", agents.run)
+    begin_generation(opened)
+    start_canaries(settings, opened.store, threads)
 
 
 def _run_all(
@@ -225,7 +268,8 @@ def _counters(opened: OpenedStream, kept: tuple[Family, ...]) -> CountingThread 
     return CountingThread(build, opened.metrics)
 
 
-def _topics(settings: Settings, names: StreamNames, watcher: Watcher) -> tuple[str, ...]:
+def _prepare_topics(settings: Settings, watcher: Watcher) -> None:
+    """Create our own topics. Raises `Misconfigured` without that of the agents."""
     watcher.create(own_topics(settings.kafka))
     agents = settings.kafka.topic_prefix
     if watcher.missing([agents]):
@@ -234,4 +278,3 @@ def _topics(settings: Settings, names: StreamNames, watcher: Watcher) -> tuple[s
             " write all events to one topic? `reconcile doctor --fix` makes it (deploy/runbook.md,"
             " *One topic for all tables*)"
         )
-    return agents, names.suspects_topic

@@ -23,6 +23,7 @@ CODES = {
     "ReconcilerError": 70,
     "Retryable": 4,
     "Unreachable": 4,
+    "Rejected": 3,
     "Overloaded": 4,
     "ReadFailed": 4,
     "MalformedContent": 4,

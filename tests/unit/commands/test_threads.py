@@ -6,7 +6,7 @@ The second half puts a fault into each thread of a stream.
 import logging
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from signal import SIGTERM, Signals
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -18,11 +18,17 @@ from checkpoints.lease import Lease
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.rights import RIGHTS
-from reconcilers.words.errors import AlreadyRunning, EndedItself, ReconcilerError
+from reconcilers.words.errors import (
+    AlreadyRunning,
+    EndedItself,
+    ReconcilerError,
+    Rejected,
+    Unreachable,
+)
 from reconcilers.words.exit_codes import ExitCode
 from streaming import app
 from streaming.canary.writer import CanaryKeeper
-from streaming.commands.running import canary, own_stream, stream
+from streaming.commands.running import canary, own_stream, servers, stream
 from streaming.commands.running import leases as holding
 from streaming.commands.running.own_stream import OwnStream
 from streaming.commands.running.own_sweeps import OwnSweeps
@@ -34,6 +40,7 @@ from streaming.counters.thread import CountingThread
 from streaming.monitoring.agents import AgentWatch
 from streaming.settings import Mode, Settings
 from tests.builders.failing import unreachable
+from tests.builders.systemd import message_with, systemd_socket
 from tests.fakes.checkpoints.lease import MemoryLease
 
 pytestmark = pytest.mark.filterwarnings(  # of pytest's own hook: Python's says nothing of them
@@ -128,6 +135,7 @@ def test_a_thread_that_fails_while_it_is_stopped_is_only_logged(
 class Watched:
     """What takes the place of the query: it ends only when it is told to."""
 
+    lease: MemoryLease = field(default_factory=MemoryLease)
     stopped: bool = False
 
     def run(self, stop: Event) -> None:
@@ -138,7 +146,7 @@ class Watched:
 @pytest.fixture
 def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
     """A stream whose surroundings are all there, and answer nothing."""
-    made, lease = Watched(), MemoryLease()
+    made = Watched()
     anything = SimpleNamespace(close=lambda: None)
     for module, name, value in (
         (stream, "make_own", lambda _: None),
@@ -151,7 +159,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "refuse_too_few_copies", lambda _: None),
         (stream, "refuse_unfinished_migration", lambda *_: None),
         (stream, "Watcher", lambda _: anything),
-        (stream, "_topics", lambda *_: ()),
+        (stream, "_prepare_topics", lambda *_: None),
         (stream, "begin_generation", lambda _: None),
         (workers, "job", lambda of, family, _: SimpleNamespace(settings=of, family=family)),
         (stream, "supervisor", lambda opened, *_, **__: made if opened.leads else OTHERS),
@@ -160,7 +168,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "canaries", lambda _: None),
         (canary, "has_table", lambda _: True),
         (canary, "keeper", lambda *_: CanaryKeeper(ANY, ANY, 1.0)),
-        (holding, "CassandraLease", lambda _: lease),
+        (holding, "CassandraLease", lambda _: made.lease),
         (AgentWatch, "run", lambda _, stop: until_told(stop)),
         (stream, "watch_addresses", lambda _, stop: until_told(stop)),
         (OwnSweeps, "run", lambda _, stop: until_told(stop)),
@@ -251,6 +259,53 @@ def test_a_stream_ends_after_those_of_its_other_families(
     runs.join(HANG_S)
     assert not runs.is_alive()
     assert query.stopped
+
+
+def test_systemd_is_told_that_the_stream_has_begun_and_that_it_stops(
+    query: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = Event()
+    with systemd_socket(monkeypatch) as ours:
+        runs = Thread(target=stream.run_stream, args=(SETTINGS, Mode.OBSERVE, stop))
+        runs.start()
+        assert "WATCHDOG=1" in message_with(ours, "READY=1")
+        stop.set()
+        message_with(ours, "STOPPING=1")
+        runs.join(HANG_S)
+    assert query.stopped
+
+
+def test_a_stream_waits_for_kafka_and_holds_its_lease_meanwhile(
+    query: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def away(_: object) -> SimpleNamespace:
+        asked.append(query.lease.held_by("apache_james/repair") is not None)
+        if len(asked) < 3:
+            raise Unreachable("no Kafka broker answers")
+        stop.set()
+        return SimpleNamespace(close=lambda: None)
+
+    stop = Event()
+    monkeypatch.setattr(servers, "RETRY", 0)
+    monkeypatch.setattr(stream, "Watcher", away)
+    stream.run_stream(SETTINGS, Mode.REPAIR, stop)
+    assert asked[:3] == [True, True, True]
+    assert query.stopped
+
+
+def test_a_stream_that_kafka_rejects_ends_at_once_and_leaves_its_lease(
+    query: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rejects(_: object) -> None:
+        raise Rejected("the login is refused")
+
+    monkeypatch.setattr(stream, "Watcher", rejects)
+    with pytest.raises(Rejected):
+        stream.run_stream(SETTINGS, Mode.REPAIR, Event())
+    assert query.lease.held_by("apache_james/repair") is None
+    assert not query.stopped
 
 
 def test_so_does_the_one_stream_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from deploy.embedded.certificates import Certificates
-from streaming.settings import KafkaSettings, fault
+from reconcilers.words.errors import Rejected, Unreachable
+from streaming.settings import KafkaSettings, fault, handshake
 from tests.builders.tls import HERE, asking_context, authority, server, server_context
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
@@ -34,9 +35,12 @@ def showing(
 
 
 @contextmanager
-def found(settings: KafkaSettings, port: int, host: str = HERE) -> Iterator[str]:
-    told = fault(settings, [(host, port)])
-    assert told is not None
+def found(
+    settings: KafkaSettings, port: int, host: str = HERE, others: tuple[int, ...] = ()
+) -> Iterator[str]:
+    failed = fault(settings, [*((host, each) for each in others), (host, port)])
+    assert type(failed) is Rejected
+    told = str(failed)
     assert "\n" not in told
     assert told.startswith(f"{host} port {port} ")
     yield told
@@ -98,18 +102,37 @@ def test_a_certificate_of_ours_that_the_server_refuses(made: Certificates, tmp_p
 def test_nobody_listens() -> None:
     with socket.create_server((HERE, 0)) as taken:
         port = taken.getsockname()[1]
-    with found(KafkaSettings(), port) as told:
-        assert "cannot be reached: Connection refused" in told
+    away = fault(KafkaSettings(), [(HERE, port)])
+    assert type(away) is Unreachable
+    assert str(away) == f"{HERE} port {port} cannot be reached: Connection refused"
+
+
+def test_a_server_that_accepts_and_says_nothing_does_not_answer(
+    made: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is suspended, say: a start waits for it."""
+    monkeypatch.setattr(handshake, "ANSWER_S", 0.05)
+    with socket.create_server((HERE, 0)) as silent:
+        port = silent.getsockname()[1]
+        away = fault(encrypted(made), [(HERE, port)])
+    assert type(away) is Unreachable
+    assert str(away) == f"{HERE} port {port} does not answer"
+
+
+def test_one_that_answers_with_a_fault_counts_more_than_one_that_is_away(
+    made: Certificates,
+) -> None:
+    with server(None) as plain, found(encrypted(made), plain, others=(1,)) as told:
+        assert "does not speak TLS" in told
 
 
 def test_the_first_server_with_a_fault_is_named(made: Certificates) -> None:
     with server(server_context(made)) as well, server(None) as plain:
         told = fault(encrypted(made), [(HERE, well), (HERE, plain)])
-    assert told is not None
-    assert told.startswith(f"{HERE} port {plain} ")
+    assert str(told).startswith(f"{HERE} port {plain} ")
 
 
 def test_a_file_that_cannot_be_used_is_the_fault(made: Certificates, tmp_path: Path) -> None:
-    assert fault(encrypted(made, tls_ca=tmp_path / "none"), [(HERE, 1)]) == (
+    assert str(fault(encrypted(made, tls_ca=tmp_path / "none"), [(HERE, 1)])) == (
         f"kafka.tls_ca: cannot read {tmp_path / 'none'}: No such file or directory"
     )

@@ -5,11 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+)
 
 from checkpoints.bookmarks import OffsetRanges
-from reconcilers.words.errors import Unreachable
+from reconcilers.words.errors import Rejected, Unreachable
 from streaming.settings import KafkaSettings
-from streaming.topics import batch_options, stream_options
+from streaming.topics import batch_options, kafka_errors, stream_options
 from streaming.topics.clients import LOGIN_FILE, Renewed, python_options, spark_options
 
 SECRET = 'correct "horse" \\battery'
@@ -125,3 +131,43 @@ def test_spark_is_given_the_password_as_it_is_now(tmp_path: Path) -> None:
         file.write_text(word)
         spark_options(settings, tmp_path)
         assert f'password="{word}"' in (tmp_path / LOGIN_FILE).read_text()
+
+
+@pytest.mark.parametrize(
+    ("failed", "error"),
+    [
+        (SaslAuthenticationFailedError("no"), Rejected),
+        (TopicAuthorizationFailedError("no"), Rejected),
+        (KafkaTimeoutError("late"), Unreachable),
+    ],
+)
+def test_a_broker_that_refuses_us_rejects_and_one_that_is_late_does_not_answer(
+    failed: KafkaError, error: type[Unreachable]
+) -> None:
+    assert type(kafka_errors.unreachable("the ids of topics", failed)) is error
+
+
+AWAY = Unreachable("b port 9092 cannot be reached")
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault", "error"),
+    [
+        (KafkaSettings(), None, Unreachable),
+        (KafkaSettings(), AWAY, Unreachable),
+        (KafkaSettings(), Rejected("b speaks TLS"), Rejected),
+        (logging_in(), None, Rejected),
+        (logging_in(), AWAY, Unreachable),
+    ],
+    ids=["no request is answered", "away", "by TLS", "no login is answered", "away, with a login"],
+)
+def test_a_first_connection_says_whether_a_person_has_to_act(
+    monkeypatch: pytest.MonkeyPatch,
+    settings: KafkaSettings,
+    fault: Unreachable | None,
+    error: type[Unreachable],
+) -> None:
+    monkeypatch.setattr(kafka_errors, "fault", lambda *_: fault)
+    with pytest.raises(Unreachable) as failed, kafka_errors.connecting(settings):
+        raise KafkaTimeoutError("no broker")
+    assert type(failed.value) is error

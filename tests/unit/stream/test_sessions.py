@@ -3,7 +3,7 @@
 import pytest
 from cassandra.cluster import Cluster, NoHostAvailable
 
-from reconcilers.words.errors import Unreachable
+from reconcilers.words.errors import Rejected, Unreachable
 from streaming.settings import CassandraSettings
 from streaming.tables import open_session, session
 
@@ -15,8 +15,9 @@ def test_a_fault_of_tls_is_named_in_place_of_the_drivers_words(
         raise NoHostAvailable("Unable to connect to any servers", {"a": ConnectionResetError(104)})
 
     monkeypatch.setattr(Cluster, "connect", refused)
-    monkeypatch.setattr(session, "fault", lambda *_: "127.0.0.1 port 9042 speaks TLS")
-    with pytest.raises(Unreachable) as failed:
+    fault = Rejected("127.0.0.1 port 9042 speaks TLS")
+    monkeypatch.setattr(session, "fault", lambda *_: fault)
+    with pytest.raises(Rejected) as failed:
         open_session(CassandraSettings())
     told = "connecting to Cassandra at 127.0.0.1 port 9042: 127.0.0.1 port 9042 speaks TLS"
     assert str(failed.value) == told

@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
@@ -16,9 +14,7 @@ from streaming.commands.running.threads import Threads, told_to_systemd
 from streaming.monitoring import systemd
 from streaming.monitoring.health import HUNG_AFTER, Health
 from streaming.monitoring.systemd import Notifier
-
-HANG_S = 60.0
-"""Against hangs only."""
+from tests.builders.systemd import message, message_with, systemd_socket
 
 
 class Clock:
@@ -31,32 +27,11 @@ class Clock:
 
 
 @pytest.fixture(params=["a file", "abstract"])
-def systemd_socket(
+def ours(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[socket.socket]:
-    """The socket that systemd would read. Its path must be short."""
-    with (
-        TemporaryDirectory() as folder,
-        closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as ours,
-    ):
-        path = str(Path(folder, "notify"))
-        ours.bind(path if request.param == "a file" else f"\0{path}")
-        ours.settimeout(HANG_S)
-        named = path if request.param == "a file" else f"@{path}"
-        monkeypatch.setenv("NOTIFY_SOCKET", named)
-        monkeypatch.setattr(systemd, "TICK", 0.01)
-        yield ours
-
-
-def told(ours: socket.socket) -> set[str]:
-    return set(ours.recv(65536).decode().splitlines())
-
-
-def until(ours: socket.socket, line: str) -> set[str]:
-    """The first message with this line."""
-    while line not in (lines := told(ours)):
-        pass
-    return lines
+    with systemd_socket(monkeypatch, request.param) as made:
+        yield made
 
 
 def turns_once(health: Health, stop: Event) -> Event:
@@ -66,17 +41,15 @@ def turns_once(health: Health, stop: Event) -> Event:
     return turning
 
 
-def test_a_process_is_ready_once_it_has_begun_and_tells_that_it_stops(
-    systemd_socket: socket.socket,
-) -> None:
+def test_a_process_is_ready_once_it_has_begun_and_tells_that_it_stops(ours: socket.socket) -> None:
     threads = Threads(Event())
     with told_to_systemd(threads):
-        assert until(systemd_socket, "WATCHDOG=1") == {"STATUS=it starts", "WATCHDOG=1"}
+        assert message_with(ours, "WATCHDOG=1") == {"STATUS=it starts", "WATCHDOG=1"}
         threads.health.watched("supervising", threads.stop)
-        assert until(systemd_socket, "STATUS=it starts") == {"STATUS=it starts", "WATCHDOG=1"}
+        assert message_with(ours, "STATUS=it starts") == {"STATUS=it starts", "WATCHDOG=1"}
         turns_once(threads.health, threads.stop)
-        assert until(systemd_socket, "READY=1") == {"STATUS=ready", "WATCHDOG=1", "READY=1"}
-    assert until(systemd_socket, "STOPPING=1") == {"STOPPING=1"}
+        assert message_with(ours, "READY=1") == {"STATUS=ready", "WATCHDOG=1", "READY=1"}
+    assert message_with(ours, "STOPPING=1") == {"STOPPING=1"}
     threads.check()
 
 
@@ -102,12 +75,12 @@ def test_another_thread_that_hangs_leaves_it_alive() -> None:
     assert Notifier(health, "").state() == told
 
 
-def test_a_reason_of_several_lines_is_one_line(systemd_socket: socket.socket) -> None:
+def test_a_reason_of_several_lines_is_one_line(ours: socket.socket) -> None:
     """Else its second line would be a message of its own."""
     threads = Threads(Event())
     threads.health.starting = "it waits\nMAINPID=1"
     with told_to_systemd(threads):
-        assert "STATUS=it waits MAINPID=1" in told(systemd_socket)
+        assert "STATUS=it waits MAINPID=1" in message(ours)
 
 
 def test_without_systemd_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
