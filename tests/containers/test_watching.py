@@ -5,21 +5,20 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry, Metric
 
 from deploy import alerts_table, promtool
-from streaming.monitoring.metrics import Metrics
+from reconcilers.rows.nines import KnownShare
+from reconcilers.rows.sample import COUNTED
 
 pytestmark = pytest.mark.containers
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"
-CDC_SPACE = ROOT / "deploy" / "agent" / "cdc_space.sh"
 DASHBOARD = ROOT / "deploy" / "grafana" / "dashboard.json"
+LOOKS = "reconciler_sampled_looks_total"
 
 
 def promtool_or_skip() -> Path:
@@ -44,9 +43,7 @@ def promtool_or_skip() -> Path:
     ids=" ".join,
 )
 def test_promtool_agrees(arguments: tuple[str, ...]) -> None:
-    command = [str(promtool_or_skip()), *arguments]
-    done = subprocess.run(command, cwd=PROMETHEUS, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    promtool_says(list(arguments), PROMETHEUS)
 
 
 @pytest.mark.parametrize(
@@ -61,43 +58,65 @@ def test_without_promtool_a_test_is_skipped_but_fails_in_continuous_integration(
         promtool_or_skip()
 
 
-def dashboard() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(DASHBOARD.read_text("utf-8"))
-    return loaded
+def test_every_query_of_the_dashboard_is_one(tmp_path: Path) -> None:
+    rules = [{"record": "a", "expr": inserted(each)} for each in queries().values()]
+    (tmp_path / "rules.yml").write_text(
+        json.dumps({"groups": [{"name": str(n), "rules": [each]} for n, each in enumerate(rules)]})
+    )
+    assert len(rules) > 40
+    promtool_says(["check", "rules", "rules.yml"], tmp_path)
 
 
-def test_panels_do_not_overlap_and_each_asks_something() -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in dashboard()["panels"]:
-        place = panel["gridPos"]
-        cells = {
-            (x, y)
-            for x in range(place["x"], place["x"] + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
+@pytest.mark.parametrize("numbers", [(90, 3, 7), (100, 0, 0), (0, 0, 100), (5, 1, 0)])
+def test_the_dashboards_bounds_are_those_of_the_status(
+    numbers: tuple[int, int, int], tmp_path: Path
+) -> None:
+    """The looks of an hour; Prometheus computes what `KnownShare` does."""
+    series = [
+        {
+            "series": f'{LOOKS}{{instance="a",system="messages",age="600",outcome="{outcome}"}}',
+            "values": f"0+{number}x120",
         }
-        assert not cells & taken, panel["title"]
-        assert place["x"] + place["w"] <= 24
-        taken |= cells
-        assert panel["type"] == "row" or all(target["expr"] for target in panel["targets"])
+        for outcome, number in zip(COUNTED, numbers, strict=True)
+    ]
+    bounds = KnownShare(*(60 * each for each in numbers)).interval()
+    asked = [
+        {
+            "expr": f"abs({inserted(queries()[name])} - {bound!r}) < bool 0.0001",
+            "eval_time": "120m",
+            "exp_samples": [{"labels": '{system="messages"}', "value": 1}],
+        }
+        for name, bound in zip(("at least", "at most"), (bounds.low, bounds.high), strict=True)
+    ]
+    test = {"interval": "1m", "input_series": series, "promql_expr_test": asked}
+    (tmp_path / "test.yml").write_text(json.dumps({"rule_files": [], "tests": [test]}))
+    promtool_says(["test", "rules", "test.yml"], tmp_path)
 
 
-def names_used() -> set[str]:
-    texts = (PROMETHEUS / "alerts.yml").read_text("utf-8") + DASHBOARD.read_text("utf-8")
-    return {name.removesuffix("_bucket") for name in re.findall(r"\breconciler_\w+", texts)}
+def queries() -> dict[str, str]:
+    """All queries of the dashboard by their number, and the bounds of a share by their names."""
+    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    targets = [each for panel in panels for each in panel.get("targets", ())]
+    found = {str(number): each["expr"] for number, each in enumerate(targets)}
+    for each in targets:
+        name = each["legendFormat"].removeprefix("{{system}}, ")
+        if name in ("at least", "at most"):
+            found[name] = each["expr"]
+    return found
 
 
-def test_every_metric_asked_for_is_exported() -> None:
-    registry = CollectorRegistry()
-    Metrics(registry)
-    exported = {name for family in registry.collect() for name in (family.name, *_series(family))}
-    of_nodes = set(re.findall(r"^reconciler_\w+", CDC_SPACE.read_text("utf-8"), re.MULTILINE))
-    assert names_used() <= exported | of_nodes
+def inserted(query: str) -> str:
+    """The query as Grafana sends it."""
+    for name, value in {"rate_interval": "5m", "range": "1h"}.items():
+        query = query.replace(f"$__{name}", value)
+    return re.sub(r"\$\w+", ".*", query)
 
 
-def _series(family: Metric) -> set[str]:
-    """What a family is asked for by: a counter's total, a histogram's parts."""
-    suffixes = {"counter": ("_total",), "histogram": ("_count", "_sum")}
-    return {family.name + suffix for suffix in suffixes.get(family.type, ())}
+def promtool_says(arguments: list[str], folder: Path) -> None:
+    """Run it in this folder; it must agree."""
+    command = [str(promtool_or_skip()), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_alert_is_silent_in_health_and_has_a_test_that_raises_it() -> None:
