@@ -120,6 +120,12 @@ class KafkaSettings(WithSecrets):
     topic_prefix: str = Field(
         "james", description="the agent's `topic.prefix`, and the one topic of all its events"
     )
+    partitions: PositiveInt = Field(
+        8,
+        le=64,
+        description="partitions of that topic where `doctor --fix` creates it: two for each core of"
+        " the stream; each gets a canary of each node",
+    )
     suspects_topic: str = Field(
         "reconciler.{keyspace}.suspects", description="keys to look at again"
     )

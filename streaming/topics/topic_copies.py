@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
+from streaming.settings import KafkaSettings
+
 LARGEST_EVENT = 8 * 1024 * 1024
 """Bytes: the `kafka.producer.max.request.size` of deploy/agent/agent.properties."""
 
@@ -55,14 +57,24 @@ def copies_of(admin: KafkaAdminClient, topics: Iterable[str]) -> TopicCopies:
     return TopicCopies(len(admin.describe_cluster()["brokers"]), found)
 
 
-def create(admin: KafkaAdminClient, topics: Iterable[str]) -> None:
-    """Create topics with the broker's number of partitions. Raises the client's errors.
+BROKERS_OWN = -1
+"""Instead of a number: as the broker's settings say."""
+
+
+def create(admin: KafkaAdminClient, topics: Iterable[str], settings: KafkaSettings) -> None:
+    """Create topics: the agents' with `kafka.partitions`. Raises the client's errors.
 
     A record counts as written once two of three copies have it. With fewer than three brokers the
     broker's defaults decide: two copies would stop all writing while one broker is down.
     """
-    copies, settings = -1, TOPIC_SETTINGS
+    copies, configs = BROKERS_OWN, TOPIC_SETTINGS
     live = [each for each in admin.describe_cluster()["brokers"] if not each.get("is_fenced")]
     if len(live) >= COPIES:
-        copies, settings = COPIES, settings | {"min.insync.replicas": str(ACKNOWLEDGED_BY)}
-    admin.create_topics([NewTopic(each, -1, copies, topic_configs=settings) for each in topics])
+        copies, configs = COPIES, configs | {"min.insync.replicas": str(ACKNOWLEDGED_BY)}
+    partitions = {settings.topic_prefix: settings.partitions}
+    admin.create_topics(
+        [
+            NewTopic(each, partitions.get(each, BROKERS_OWN), copies, topic_configs=configs)
+            for each in topics
+        ]
+    )

@@ -88,7 +88,7 @@ class Watcher:
         absent = self.missing(topics)
         try:
             if absent:
-                topic_copies.create(self._admin, absent)
+                topic_copies.create(self._admin, absent, self._settings)
         except TopicAlreadyExistsError:
             log.debug("another process made a topic of %s at the same time", absent)
         except KafkaError as failed:

@@ -65,6 +65,7 @@ def test_what_is_made_here_is_in_order(kafka: KafkaSettings, watcher: Watcher) -
     assert found(kafka, watcher) == [f"topic {each} does not exist" for each in mine]
     watcher.create(mine)
     assert set_by_hand(kafka, mine) == dict.fromkeys(mine, "delete")
+    assert len(watcher.partitions(kafka.topic_prefix)) == kafka.partitions
     assert found(kafka, watcher) == []
     (alone,) = found(kafka, watcher, Level.WARNING)
     assert alone.startswith(f"topics {', '.join(sorted(mine))}: ")

@@ -28,6 +28,11 @@ def copied(copies: int, number: int = 0) -> PartitionCopies:
     return PartitionCopies(number, copies, copies, True)
 
 
+def all_copied(copies: int) -> tuple[PartitionCopies, ...]:
+    """As many partitions as are chosen, each led and in sync."""
+    return tuple(copied(copies, each) for each in range(SETTINGS.kafka.partitions))
+
+
 @dataclass
 class FakeTopics:
     """Three brokers and all topics, where everything is right unless a test changes it.
@@ -54,7 +59,7 @@ class FakeTopics:
         return {each: self.differs.get(each, {}).get(name, RIGHT[name]) for each in topics}
 
     def copies(self, topics: Iterable[str]) -> TopicCopies:
-        right = (copied(3, 0), copied(3, 1))
+        right = all_copied(3)
         return TopicCopies(
             self.brokers, {each: self.partitions.get(each, right) for each in topics}
         )

@@ -145,9 +145,11 @@ def _print_fixes(settings: Settings, found: list[Check]) -> None:
     configs = " ".join(f"--config {name}={value}" for name, value in TOPIC_SETTINGS.items())
     servers = shlex.quote(settings.kafka.bootstrap_servers)
     for topic in topics:
+        events = topic == settings.kafka.topic_prefix
+        number = f" --partitions {settings.kafka.partitions}" if events else ""
         print(
             f"kafka-topics.sh --bootstrap-server {servers} --create --if-not-exists"
-            f" --topic {shlex.quote(topic)} {configs}"
+            f" --topic {shlex.quote(topic)}{number} {configs}"
         )
 
 

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from streaming.commands.doctor import command
 from streaming.commands.doctor.checks.check import Check, Level
 from streaming.topics import PartitionCopies, Record
-from tests.fakes.listed_topics import EVENTS, OURS, FakeTopics, copied, told
+from tests.fakes.listed_topics import EVENTS, OURS, SETTINGS, FakeTopics, all_copied, copied, told
 
 ALL = {EVENTS, *OURS}
 
@@ -71,7 +72,7 @@ def test_topics_of_our_own_may_refuse_what_is_never_sent_there() -> None:
 
 
 def test_one_copy_is_a_problem_if_there_are_brokers_for_more() -> None:
-    one = dict.fromkeys(ALL, (copied(1),))
+    one = dict.fromkeys(ALL, all_copied(1))
     found = only(FakeTopics(partitions=one, differs=everywhere("min.insync.replicas", "1")))
     assert found.level is Level.PROBLEM
     assert "one copy (replication factor 1) on one of 3 brokers" in found.what
@@ -79,7 +80,7 @@ def test_one_copy_is_a_problem_if_there_are_brokers_for_more() -> None:
 
 
 def test_one_copy_on_a_single_broker_is_a_warning() -> None:
-    one = dict.fromkeys(ALL, (copied(1),))
+    one = dict.fromkeys(ALL, all_copied(1))
     alone = FakeTopics(brokers=1, partitions=one, differs=everywhere("min.insync.replicas", "1"))
     found = only(alone)
     assert found.level is Level.WARNING
@@ -87,7 +88,7 @@ def test_one_copy_on_a_single_broker_is_a_warning() -> None:
 
 
 def test_one_copy_of_which_two_are_asked_for_takes_no_record() -> None:
-    alone = FakeTopics(brokers=1, partitions=dict.fromkeys(ALL, (copied(1),)))
+    alone = FakeTopics(brokers=1, partitions=dict.fromkeys(ALL, all_copied(1)))
     single, refused = told(alone)
     assert (single.level, refused.level) == (Level.WARNING, Level.PROBLEM)
     assert "min.insync.replicas is 2, of 1 copies: nothing can be written" in refused.what
@@ -99,18 +100,41 @@ def test_one_copy_of_which_two_are_asked_for_takes_no_record() -> None:
     [("1", Level.PROBLEM, "one broker alone"), ("2", Level.WARNING, "agents wait while a broker")],
 )
 def test_two_copies_are_either_unsafe_or_wait(least: str, level: Level, says: str) -> None:
-    two = {EVENTS: (copied(2),)}
+    two = {EVENTS: all_copied(2)}
     found = only(FakeTopics(partitions=two, differs={EVENTS: {"min.insync.replicas": least}}))
     assert found.level is level
     assert says in found.what
 
 
 def test_partitions_without_leader_or_behind_are_named() -> None:
-    broken = (copied(3), PartitionCopies(1, 3, 0, False), PartitionCopies(2, 3, 2, True))
+    broken = (PartitionCopies(1, 3, 0, False), PartitionCopies(2, 3, 2, True), *all_copied(3)[2:])
     headless, late = told(FakeTopics(partitions={EVENTS: broken}))
     assert (headless.level, late.level) == (Level.PROBLEM, Level.WARNING)
     assert f"topic {EVENTS}: partition 1 has no leader" in headless.what
     assert f"topic {EVENTS}: copies of partitions 2 are not in sync" in late.what
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_fewer_partitions_than_were_chosen_are_a_warning(number: int) -> None:
+    few = tuple(copied(3, each) for each in range(number))
+    found = only(FakeTopics(partitions={EVENTS: few}))
+    assert found.level is Level.WARNING
+    assert f"{number} partitions, fewer than kafka.partitions (8)" in found.what
+    assert "double their number until it is reached" in found.advice
+
+
+def test_the_command_that_creates_it_has_the_chosen_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    absent = told(FakeTopics(absent=frozenset({EVENTS, OURS[0]})))
+    command._print_fixes(SETTINGS, absent)
+    created = [line for line in capsys.readouterr().out.splitlines() if "--create" in line]
+    assert [("--partitions 8" in each) for each in created] == [True, False]
+    assert all("max.message.bytes=8388608" in each for each in created)
+
+
+def test_our_own_topics_may_have_one_partition() -> None:
+    assert told(FakeTopics(partitions=dict.fromkeys(OURS, (copied(3),)))) == []
 
 
 def test_very_many_partitions_cost_as_many_canaries() -> None:

@@ -21,6 +21,7 @@ class Broker:
         self.slow = slow
         self.brokers = [{"broker_id": each, "is_fenced": False} for each in range(brokers)]
         self.copies: set[tuple[int, str | None]] = set()
+        self.partitions: dict[str, int] = {}
         self.made: dict[str, float] = {}
         self.others = set(others)
         self.asked = 0
@@ -30,6 +31,7 @@ class Broker:
         for each in made:
             least = each.topic_configs.get("min.insync.replicas")
             self.copies.add((each.replication_factor, least))
+            self.partitions[each.name] = each.num_partitions
         self.made |= dict.fromkeys(names, self.asked + self.slow)
         if names & self.others:
             raise TopicAlreadyExistsError
@@ -58,6 +60,14 @@ def test_a_topic_exists_for_us_when_the_broker_tells_of_it(
     kafka = watching(Broker(slow), monkeypatch)
     kafka.create(["own.suspects", "own.dead-letters"])
     assert kafka.missing(["own.suspects", "own.dead-letters"]) == []
+
+
+def test_the_agents_topic_has_the_chosen_number_of_partitions_and_ours_the_brokers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker = Broker(0)
+    watching(broker, monkeypatch).create(["james", "own.suspects"])
+    assert broker.partitions == {"james": KafkaSettings().partitions, "own.suspects": -1}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from streaming.commands.doctor.checks import bookmarks as bookmarks
 from streaming.commands.doctor.checks import broker as broker
 from streaming.commands.doctor.checks import canary as canaries
 from streaming.commands.doctor.checks import (
@@ -41,5 +42,6 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
 )
 ON_KAFKA: tuple[Callable[[KafkaContext], Iterator[Check]], ...] = (
     broker.topics,
+    bookmarks.bookmarks,
     unheard.unheard_tables,
 )

@@ -27,13 +27,24 @@ def copies(broker: KafkaContext, present: list[str]) -> Iterator[Check]:
     yield from found
     if not found:
         yield fine("topics survive the loss of a broker")
-    events = broker.settings.kafka.topic_prefix
-    many = len(there.topics.get(events, ()))
-    if many > MANY:
-        a_second = many / broker.settings.canary.interval
+    yield from _number(broker, len(there.topics.get(broker.settings.kafka.topic_prefix, ())))
+
+
+def _number(broker: KafkaContext, number: int) -> Iterator[Check]:
+    """The agents' topic has neither too few nor too many partitions; 0 if it does not exist."""
+    events, wanted = broker.settings.kafka.topic_prefix, broker.settings.kafka.partitions
+    if 0 < number < wanted:
         yield warning(
-            f"topic {events}: {many} partitions, each with canaries: {a_second:.0f} writes a second"
-            " to each node",
+            f"topic {events}: {number} partitions, fewer than kafka.partitions ({wanted}): no more"
+            " tasks read events at once",
+            "double their number until it is reached, or lower the setting (deploy/runbook.md,"
+            " *Add partitions to the agents' topic*)",
+        )
+    if number > MANY:
+        a_second = number / broker.settings.canary.interval
+        yield warning(
+            f"topic {events}: {number} partitions, each with canaries: {a_second:.0f} writes a"
+            " second to each node",
             "raise canary.interval, or recreate the topic with fewer while agents and stream are"
             " stopped, then run `reconcile sweep`",
         )
