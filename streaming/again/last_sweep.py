@@ -11,8 +11,11 @@ from reconcilers.words.model import Micros
 NOT_SWEPT = "never swept: what was wrong before the first start is not known (`reconcile sweep`)"
 
 
-def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
-    """A line on a family's newest sweep. ``systems`` are the projections that must be compared."""
+def last_sweep(sweeps: Sweeps, systems: Collection[str], waits: str | None = None) -> str:
+    """A line on a family's newest sweep. ``systems`` are the projections that must be compared.
+
+    ``waits`` is why one that has not ended waits, None if it does not.
+    """
     known = of_systems(sweeps.all(), systems)
     if not known:
         return NOT_SWEPT
@@ -26,9 +29,11 @@ def last_sweep(sweeps: Sweeps, systems: Collection[str]) -> str:
     read = sweeps.ranges(newest).items()
     done = sum(each.ranges for (table, _), each in read if not table.endswith(AHEAD))
     others = "were never compared" if since is None else f"were last compared after {iso(since)}"
+    until = "" if waits is None else f", waits {waits},"
     return (
-        f"a sweep of {iso(newest.began_at)} by {newest.who} has read {done} ranges and has not"
-        f" ended; the others {others}; a stopped one continues with `reconcile sweep --resume`"
+        f"a sweep of {iso(newest.began_at)} by {newest.who} has read {done} ranges{until} and"
+        f" has not ended; the others {others}; a stopped one continues with"
+        " `reconcile sweep --resume`"
     )
 
 

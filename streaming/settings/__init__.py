@@ -2,7 +2,7 @@
 
 A setting is read from the environment first (``RECONCILE_CASSANDRA__PORT=9042``), then from the
 settings file (`settings_file`), then from the defaults here. Durations are seconds.
-`docs/settings.md` is made from the descriptions in `servers` and `work`.
+`docs/settings.md` is made from the descriptions in `servers`, `sweeps` and `work`.
 """
 
 from streaming.settings.cluster import INTERPRETER as INTERPRETER
@@ -33,11 +33,11 @@ from streaming.settings.servers import KafkaSettings as KafkaSettings
 from streaming.settings.servers import MetricsSettings as MetricsSettings
 from streaming.settings.service import notify_socket as notify_socket
 from streaming.settings.spark import FIXED as FIXED
+from streaming.settings.sweeps import SweepSettings as SweepSettings
 from streaming.settings.unsafe import GUARDED as GUARDED
 from streaming.settings.unsafe import Guarded as Guarded
 from streaming.settings.unsafe import refuse_unsafe as refuse_unsafe
 from streaming.settings.work import Mode as Mode
 from streaming.settings.work import RepairSettings as RepairSettings
 from streaming.settings.work import StreamSettings as StreamSettings
-from streaming.settings.work import SweepSettings as SweepSettings
 from streaming.settings.work import TallySettings as TallySettings

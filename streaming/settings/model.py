@@ -23,6 +23,7 @@ from streaming.settings.servers import (
     MetricsSettings,
 )
 from streaming.settings.spark import SparkOptions
+from streaming.settings.sweeps import SweepSettings
 from streaming.settings.work import (
     AttachmentsSettings,
     MailboxesSettings,
@@ -30,7 +31,6 @@ from streaming.settings.work import (
     RightsSettings,
     SampleSettings,
     StreamSettings,
-    SweepSettings,
     TallySettings,
 )
 

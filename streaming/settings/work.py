@@ -245,25 +245,6 @@ class SampleSettings(Section):
     )
 
 
-class SweepSettings(Section):
-    """Full comparisons: `reconcile sweep`."""
-
-    ranges: int | None = Field(
-        None,
-        gt=0,
-        description="token ranges of each table; a sweep resumes after whole ranges; else 512, or"
-        " more if Cassandra estimates that one would be more than ten seconds of work",
-    )
-    rows_per_second: PositiveInt = Field(
-        5_000, description="most rows that are read a second, in total"
-    )
-    when_needed: bool = Field(
-        default=True,
-        description="the stream starts a sweep after its first start, and after each loss",
-    )
-    every_days: int = Field(0, ge=0, description="days until the next such sweep; 0: never")
-
-
 RightTable = Literal["path", "mailbox", "none"]
 """The side that `reconcile mailboxes --fix` never writes (`reconcilers.mailboxes.plan`)."""
 

@@ -29,6 +29,7 @@ from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.iso import iso
 from reconcilers.words.model import Kind, Micros
 from streaming.again.last_sweep import compared_since, last_sweep
+from streaming.again.pauses import local_time
 from streaming.commands.arguments.output import TABLE, add_object_format, object_text
 from streaming.commands.look.nines import nines_in
 from streaming.commands.look.status_check import problems
@@ -107,7 +108,7 @@ def status(settings: Settings) -> Status:
         watched_since=_watched_since(own),
         pauses=tuple(each.told for each in standing if each.pilot is None),
         pilots=tuple(each.told for each in standing if each.pilot is not None),
-        sweeps={each.name: last_sweep(known, each.names) for each in swept},
+        sweeps=_told_sweeps(settings, known, swept),
         losses=tuple(told_losses(partial(losses_of, own.store), known, swept)),
         held=tuple(held_by_itself(settings, doubt, standing)),
         on_hold=sum(1 for family in FAMILIES for _ in own.journal.holds.all(family)),
@@ -140,6 +141,13 @@ def with_a_stream(settings: Settings, bookmarks: Bookmarks) -> Iterator[Family]:
         names = (StreamNames.of(settings, mode).bookmarks(each) for mode in Mode)
         if any(bookmarks.newest(name) is not None for name in names):
             yield each
+
+
+def _told_sweeps(settings: Settings, sweeps: Sweeps, families: Sequence[Family]) -> dict[str, str]:
+    """The last sweep of each family in a line."""
+    hours = settings.sweep.hours
+    waits = None if hours is None else hours.closed(local_time())
+    return {each.name: last_sweep(sweeps, each.names, waits) for each in families}
 
 
 def told_losses(

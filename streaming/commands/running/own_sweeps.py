@@ -14,6 +14,7 @@ from checkpoints.clock import now_micros, to_micros
 from checkpoints.sweeps import SweepRecord, of_systems
 from reconcilers.rows.memory import Watching
 from reconcilers.words.errors import AlreadyRunning, ReconcilerError
+from streaming.again.pauses import local_time
 from streaming.again.progress import CountedProgress, LoggedProgress
 from streaming.again.schedule import SweepSchedule, without_lineage
 from streaming.again.sweep import Interrupted
@@ -113,7 +114,8 @@ class OwnSweeps:
         opened.metrics.sweep_due.labels(family.name).set(needed)
         self.report.show(family.name, known, self._running(opened, known))
         why = self.schedule.due(watching, known, now)
-        if why is None or watching is None:
+        hours = opened.settings.sweep.hours
+        if why is None or watching is None or (hours and hours.opens_in(local_time())):
             return
         begun = SweepRecord(now, WHO, why, family.names, ranges_of(opened.settings, family))
         with Alone(opened.store, lease_of(opened.settings), clocks_apart(opened.settings.stream)):

@@ -17,6 +17,7 @@ from streaming.again.fingerprints import CarriedFingerprints, KeptFingerprints, 
 from streaming.again.hand_over import HandOver
 from streaming.again.mark import Marking, NoMark, SweepMark
 from streaming.again.on_executors import OnExecutors
+from streaming.again.pauses import WithinHours
 from streaming.again.rounds import SweepProgress, SweepRounds, fewest_at, ranges_for
 from streaming.again.scan import Scanning
 from streaming.again.sieve import Sieve
@@ -80,8 +81,13 @@ def sweeper(
     wait: Callable[[float], None],
     tasks: TasksOf = on_all_cores,
 ) -> Iterator[Sweeper]:
-    """A sweeper with at most as many tasks as ``tasks`` returns for Spark's cores."""
+    """A sweeper with at most as many tasks as ``tasks`` returns for Spark's cores.
+
+    It reads within the hours of the settings.
+    """
     settings = job.settings
+    if settings.sweep.hours is not None:
+        wait = WithinHours(settings.sweep.hours, wait, progress.waiting)
     with _scans(job) as scans:
         yield Sweeper(
             family=job.family,

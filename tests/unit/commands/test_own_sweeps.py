@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from unittest.mock import Mock, patch
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from reconcilers.words.errors import Unreachable
+from reconcilers.words.errors import AlreadyRunning, Unreachable
 from streaming.again.sweep import Interrupted
+from streaming.commands.running import own_sweeps
 from streaming.commands.running.own_sweeps import LONGEST_PAUSE, LOOKS_EVERY, OwnSweeps
 from streaming.monitoring.metrics import Metrics
+from streaming.settings import Settings
 from tests.fakes.pausing import Pauses
 
 
@@ -63,3 +66,18 @@ def test_a_sweep_that_fails_holds_up_no_other_family(failure: Exception) -> None
         sweeps.run(stop)
     assert swept == opened * 2
     assert stop.taken[1] == 60, "it is tried again later"
+
+
+@pytest.mark.parametrize(("hour", "begins"), [(0, False), (1, True), (5, False)])
+def test_a_sweep_that_is_due_begins_within_its_hours(
+    monkeypatch: pytest.MonkeyPatch, hour: int, begins: bool
+) -> None:
+    settings = Settings.model_validate({"sweep": {"between": "01:00-05:00", "ranges": 1}})
+    opened = Mock(metrics=Metrics(CollectorRegistry()), settings=settings)
+    opened.job.family.name, opened.job.family.names = "message", ()
+    monkeypatch.setattr(own_sweeps, "local_time", lambda: datetime(2026, 11, 28, hour, tzinfo=UTC))
+    monkeypatch.setattr(own_sweeps, "CassandraSweeps", Mock(return_value=Mock(all=lambda: ())))
+    monkeypatch.setattr(own_sweeps, "Alone", begun := Mock(side_effect=AlreadyRunning("enough")))
+    sweeps = OwnSweeps([opened], Mock(), Mock(), Mock())
+    sweeps.run(Pauses(1))
+    assert begun.called is begins

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
 
 from checkpoints.sweeps import AHEAD, SweepRecord, SweptRange
+from reconcilers.declared.families.message import MESSAGE
 from streaming.again.last_sweep import NOT_SWEPT, compared_since, last_sweep
+from streaming.commands.look import status
+from streaming.settings import Settings, SweepSettings
 from tests.fakes.checkpoints.sweeps import MemorySweeps
 
 AT, HOUR = 1_800_000_000_000_000, 3_600_000_000
@@ -38,6 +44,24 @@ def test_under_the_first_the_other_ranges_were_never_compared() -> None:
     told = last_sweep(kept(running=FIRST), SYSTEMS)
     assert "by alice has read 4 ranges and has not ended; the others were never compared" in told
     assert "reconcile sweep --resume" in told
+
+
+def test_one_that_waits_for_its_hours_says_so() -> None:
+    waits = "until 01:00 local time (sweep.between)"
+    told = last_sweep(kept(running=FIRST), SYSTEMS, waits)
+    assert f"has read 4 ranges, waits {waits}, and has not ended" in told
+    assert "waits" not in last_sweep(kept(FIRST), SYSTEMS, waits), "it has ended"
+
+
+@pytest.mark.parametrize(("hour", "waits"), [(0, True), (2, False)])
+def test_status_says_whether_it_waits(
+    monkeypatch: pytest.MonkeyPatch, hour: int, waits: bool
+) -> None:
+    now = datetime(2026, 11, 28, hour, tzinfo=UTC)
+    monkeypatch.setattr(status, "local_time", lambda: now)
+    settings = Settings(sweep=SweepSettings(between="01:00-05:00"))
+    (told,) = status._told_sweeps(settings, kept(running=FIRST), [MESSAGE]).values()
+    assert ("waits until 01:00" in told) is waits
 
 
 def test_under_another_they_were_compared_by_the_one_before() -> None:
