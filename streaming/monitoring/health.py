@@ -76,13 +76,14 @@ class Health:
     """The health of one process. ``supervising`` is the thread without which it is not alive.
 
     ``checks`` return why the process is not ready, None if they find nothing. ``starting`` is why
-    it is not ready before it has begun.
+    it is not ready before it has begun. One that is ``standing_by`` says for what; it has not.
     """
 
     supervising: str
     clock: Callable[[], float] = time.monotonic
     checks: list[Callable[[], str | None]] = field(default_factory=list)
     starting: str = "it starts"
+    standing_by: str | None = None
     _turning: dict[str, TurningStop] = field(default_factory=dict)
 
     def watched(self, name: str, stop: Event, hung_after: float = HUNG_AFTER) -> TurningStop:
@@ -107,7 +108,7 @@ class Health:
 
     def _unready(self) -> Iterator[str]:
         if not self.begun():
-            yield self.starting
+            yield self.standing_by or self.starting
         for name, turning in sorted(self._turning.items()):
             hung = turning.hung_for()
             if hung is not None:

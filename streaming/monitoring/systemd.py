@@ -33,11 +33,11 @@ class Notifier:
         self._send("STOPPING=1")
 
     def state(self) -> list[str]:
-        """The lines of the present state: alive as `/livez` says, ready once it has begun."""
+        """The lines of the present state: alive as `/livez` says, ready if it runs or stands by."""
         lines = [f"STATUS={'; '.join(self.health.unready()) or 'ready'}"]
         if self.health.dead() is None:
             lines.append("WATCHDOG=1")
-        if self.health.begun():
+        if self.health.begun() or self.health.standing_by is not None:
             lines.append("READY=1")
         return lines
 

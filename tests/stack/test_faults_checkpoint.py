@@ -133,6 +133,24 @@ def test_a_second_stream_is_refused_in_one_line_and_takes_over_from_the_dead(
         second.kill()
 
 
+@pytest.mark.long(part="checkpoints")
+def test_a_stream_that_stands_by_takes_over_from_one_that_is_killed(
+    restarted: Restarted, tmp_path: Path
+) -> None:
+    first = restarted.stream
+    second = replace(beside(restarted, tmp_path / "second"), arguments=("--standby",))
+    first.start()
+    until("the first one holds the lease", lambda: first.said("watching"), SLOW)
+    second.start()
+    try:
+        until("the second one stands by", lambda: second.said("it stands by"), SLOW)
+        assert not second.said("watching")
+        first.kill()
+        until("the second one takes over", lambda: second.said("watching"), SLOW)
+    finally:
+        second.kill()
+
+
 def test_a_lease_of_another_host_is_waited_for(restarted: Restarted, tmp_path: Path) -> None:
     """Whether its holder lives cannot be seen from here: only time tells."""
     leases = CassandraLease(Store(restarted.place.session, restarted.own))

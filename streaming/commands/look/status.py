@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from checkpoints.bookmarks import Bookmark, Bookmarks, nested
@@ -215,7 +215,10 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
     bookmarks, lease = CassandraBookmarks(own.store), CassandraLease(own.store)
     for mode in (Mode.REPAIR, Mode.OBSERVE):
         names = StreamNames.of(settings, mode)
-        holder = lease.held_by(names.lease) if mode is Mode.REPAIR else None
+        holder, standby = (
+            lease.held_by(each) if mode is Mode.REPAIR else None
+            for each in (names.lease, names.standby)
+        )
         for family in (each for each in settings.families() if each.projections):
             newest = bookmarks.newest(names.bookmarks(family))
             if newest is None and holder is None:
@@ -224,7 +227,8 @@ def _streams(settings: Settings, own: OwnStores, watcher: Watcher | None) -> Ite
             if watcher is not None:
                 topics = (settings.kafka.topic_prefix, names.suspects_topic)
                 lag = tuple(lags(watcher, topics, nested(newest.settled) if newest else {}))
-            yield stream_status(mode, family, newest, holder, lag)
+            told = stream_status(mode, family, newest, holder, lag)
+            yield replace(told, standby=standby)
 
 
 def stream_status(

@@ -25,8 +25,8 @@ class StreamStatus:
     """One mode of one family.
 
     ``lag`` and ``records`` count what is not settled, also what waits for its delay. ``seconds`` is
-    the age of the oldest such record: 0 without one, None if unknown. ``canaries`` has, by node,
-    when the newest received canary was written.
+    the age of the oldest such record: 0 without one, None if unknown. ``standby`` waits for the
+    lease of ``holder``. ``canaries`` has, by node, when the newest received canary was written.
     """
 
     name: str
@@ -36,6 +36,7 @@ class StreamStatus:
     records: int | None
     seconds: float | None
     holder: Holder | None = None
+    standby: Holder | None = None
     canaries: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -166,6 +167,7 @@ def _held_back_text(found: Status) -> Iterator[str]:
 
 def _stream_text(stream: StreamStatus) -> Iterator[str]:
     who = f", run by {stream.holder.host}" if stream.holder else ""
+    who += f", {stream.standby.host} stands by" if stream.standby else ""
     of = "" if stream.family == MESSAGE.name else f" of {stream.family}"
     yield f"{stream.name} stream{of}: last settled {stream.last_settled or 'never yet'}{who}"
     if stream.records is not None:

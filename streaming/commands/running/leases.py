@@ -9,13 +9,16 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
+from typing import Protocol
 
 from checkpoints.cassandra import CassandraLease, Store
 from checkpoints.lease import Holder, Lease, LeaseStore
 from reconcilers.words.errors import AlreadyRunning, Refused, Retryable
+from streaming.commands.running.servers import until_answered
 from streaming.commands.running.threads import Threads
 from streaming.commands.wiring.stream_names import StreamNames
 from streaming.settings import Mode, StreamSettings
@@ -81,11 +84,31 @@ def lease_that_bears(skew: timedelta, store: LeaseStore, name: str) -> Lease:
     return Lease(store, name, this_process(), skew=skew)
 
 
-class Holding:
-    """Holds the lease while the stream runs; observe mode needs none (a context manager)."""
+class Waiter(Protocol):
+    """Waits while another process holds a lease; see `standby.StandBy`."""
 
-    def __init__(self, names: StreamNames, store: Store, threads: Threads, skew: timedelta) -> None:
-        self._threads = threads
+    def wait(self, holder: Holder | None) -> None:
+        """Wait for the next attempt; ``holder`` has the lease, if it is known."""
+
+    def end(self) -> None:
+        """Wait no longer."""
+
+
+class Holding:
+    """Holds the lease while the stream runs; observe mode needs none (a context manager).
+
+    ``waiter`` waits while another stream holds it; without one that is refused.
+    """
+
+    def __init__(
+        self,
+        names: StreamNames,
+        store: Store,
+        threads: Threads,
+        skew: timedelta,
+        waiter: Waiter | None = None,
+    ) -> None:
+        self._threads, self._waiter = threads, waiter
         self._over = Event()
         self._name = names.lease
         self._store = CassandraLease(store)
@@ -94,20 +117,37 @@ class Holding:
             self._lease = lease_that_bears(skew, self._store, self._name)
 
     def __enter__(self) -> Lease | None:
-        """Acquire, and renew in a thread. Raises `AlreadyRunning`."""
+        """Acquire, and renew in a thread. Raises `AlreadyRunning`, and as ``waiter`` does."""
         if self._lease is not None:
-            end_lease_of_the_dead(self._store, self._name)
-            self._lease.acquire()
+            self._acquire(self._lease)
             keep, health = self._lease.keep, self._threads.health
             self._threads.start("lease", lambda _: keep(health.watched("lease", self._over)))
         return self._lease
+
+    def _acquire(self, lease: Lease) -> None:
+        while True:
+            try:
+                until_answered(self._threads, partial(self._take, lease))
+            except AlreadyRunning:
+                if self._waiter is None:
+                    raise
+                held_by = partial(self._store.held_by, self._name)
+                self._waiter.wait(until_answered(self._threads, held_by))
+            else:
+                if self._waiter is not None:
+                    self._waiter.end()
+                return
+
+    def _take(self, lease: Lease) -> None:
+        end_lease_of_the_dead(self._store, self._name)
+        lease.acquire()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Stop all threads, then release the lease, so that the next stream starts at once."""
         self._threads.stop.set()
         self._over.set()
         if self._lease is not None and kind is not AlreadyRunning:
-            _let_go(self._lease)
+            let_go(self._lease)
 
 
 class Alone:
@@ -147,12 +187,12 @@ class Alone:
         fails with an error of its own.
         """
         self._over.set()
-        _let_go(self._lease)
+        let_go(self._lease)
         if kind is None:
             self._threads.check()
 
 
-def _let_go(lease: Lease) -> None:
+def let_go(lease: Lease) -> None:
     """Release the lease; if that fails, it ends when its time is over."""
     try:
         lease.release()

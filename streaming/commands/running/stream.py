@@ -30,6 +30,7 @@ from streaming.commands.running.leases import Holding, clocks_apart
 from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
 from streaming.commands.running.servers import until_answered
 from streaming.commands.running.signals import Signalled, stopped_by_signals
+from streaming.commands.running.standby import StandBy
 from streaming.commands.running.threads import Threads, told_to_systemd
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.beside import Beside, beside_of
@@ -75,39 +76,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="events from before now may be missing: lineage is reset",
     )
+    parser.add_argument(
+        "--standby",
+        action="store_true",
+        help="wait while another stream holds the lease, and take over when it ends",
+    )
     parser.set_defaults(run=run)
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; returns 0 after a clean stop. Raises `ReconcilerError`."""
     stop = stopped_by_signals()
-    lost = Lost(accepted=arguments.accept_loss, events=arguments.events_lost)
+    options = StreamOptions(arguments.accept_loss, arguments.events_lost, arguments.standby)
     try:
         with stop.first(""):
-            run_stream(settings, Mode(arguments.mode), stop, lost)
+            run_stream(settings, Mode(arguments.mode), stop, options)
     except Signalled as signalled:
         log.warning("stopped while it failed: %s", signalled.__cause__)
     return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """The losses that an operator accepts.
+class StreamOptions:
+    """What an operator asks of a start.
 
-    ``accepted``: continue although Kafka has deleted unread records. ``events``: events before now
-    may be missing.
+    ``accept_loss``: continue although Kafka has deleted unread records. ``events_lost``: events
+    before now may be missing. ``standby``: wait while another stream holds the lease.
     """
 
-    accepted: bool = False
-    events: bool = False
+    accept_loss: bool = False
+    events_lost: bool = False
+    standby: bool = False
 
 
-def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost()) -> None:
+def run_stream(
+    settings: Settings, mode: Mode, stop: Event, options: StreamOptions = StreamOptions()
+) -> None:
     """Run until told to stop. Raises `ReconcilerError`.
 
     It waits for servers that do not answer: before the lease for Cassandra, then for both.
     """
     refuse_unsafe(settings, mode)
+    if options.standby and mode is not Mode.REPAIR:
+        raise Misconfigured("--standby needs --mode repair: a stream that observes has no lease")
     refuse_without_spark(settings)
     names = StreamNames.of(settings, mode)
     threads, metrics = Threads(stop), Metrics(CollectorRegistry())
@@ -116,7 +127,11 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
     with told_to_systemd(threads):
         store = until_answered(threads, partial(_own, settings, mode))
         routes |= pages(settings, threads.health, metrics)
-        with Holding(names, store, threads, clocks_apart(settings.stream)) as lease:
+        skew = clocks_apart(settings.stream)
+        waiter = StandBy(names, store, threads, skew) if options.standby else None
+        with Holding(names, store, threads, skew, waiter) as lease:
+            if waiter is not None:  # a newer version may have changed it meanwhile
+                until_answered(threads, partial(_own, settings, mode))
             threads.health.checks += readiness(settings.stream, metrics, lease)
             sources = until_answered(threads, partial(_sources, settings, mode))
             metrics.begin(settings.cassandra.keyspace, mode)
@@ -127,9 +142,9 @@ def run_stream(settings: Settings, mode: Mode, stop: Event, lost: Lost = Lost())
             )
             job = workers.job(settings, family, names.suspects_topic)
             opened = OpenedStream(
-                job, names, store, sources.watcher, topics, lease, metrics, lost.accepted
+                job, names, store, sources.watcher, topics, lease, metrics, options.accept_loss
             )
-            if lost.events:
+            if options.events_lost:
                 opened.end_lineage("an operator says so", Cause.PERSON)
             _watch(opened, threads)
             _run_all(opened, used(settings, sources.families), sources.schema, threads)

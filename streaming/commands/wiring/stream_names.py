@@ -32,6 +32,11 @@ class StreamNames:
         """The lease that lets one live stream repair a keyspace."""
         return f"{self.keyspace}/{self.mode}"
 
+    @property
+    def standby(self) -> str:
+        """The lease that shows which stream waits for that one."""
+        return f"{self.lease}/standby"
+
     def bookmarks(self, family: Family) -> str:
         """The name under which a family's bookmarks are stored."""
         return f"{self.keyspace}/{family.name}/{self.mode}"

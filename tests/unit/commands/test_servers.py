@@ -130,7 +130,7 @@ def as_canary(ended: list[object]) -> None:
 
 
 def arguments(**given: Any) -> Namespace:
-    return Namespace(accept_loss=False, events_lost=False, **given)
+    return Namespace(accept_loss=False, events_lost=False, standby=False, **given)
 
 
 @pytest.mark.parametrize("command", [as_stream, as_canary])

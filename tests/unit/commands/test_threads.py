@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
 from signal import SIGTERM, Signals
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from checkpoints.lease import Lease
+from checkpoints.lease import Holder, Lease
 from reconcilers.declared.families.mailbox_tally import MAILBOX_TALLY
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.families.rights import RIGHTS
@@ -28,11 +29,12 @@ from reconcilers.words.errors import (
 from reconcilers.words.exit_codes import ExitCode
 from streaming import app
 from streaming.canary.writer import CanaryKeeper
-from streaming.commands.running import canary, own_stream, servers, stream
+from streaming.commands.running import canary, own_stream, servers, standby, stream
 from streaming.commands.running import leases as holding
 from streaming.commands.running.own_stream import OwnStream
 from streaming.commands.running.own_sweeps import OwnSweeps
 from streaming.commands.running.signals import Stop
+from streaming.commands.running.stream import StreamOptions
 from streaming.commands.running.threads import Threads
 from streaming.commands.wiring import workers
 from streaming.commands.wiring.stream_names import StreamNames
@@ -271,6 +273,29 @@ def test_systemd_is_told_that_the_stream_has_begun_and_that_it_stops(
         assert "WATCHDOG=1" in message_with(ours, "READY=1")
         stop.set()
         message_with(ours, "STOPPING=1")
+        runs.join(HANG_S)
+    assert query.stopped
+
+
+def test_a_stream_that_stands_by_takes_over_and_looks_at_our_keyspace_again(
+    query: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version may have upgraded it meanwhile."""
+    first, made = Holder("first", "mail1:7@"), list[object]()
+    query.lease.take("apache_james/repair", first, timedelta(seconds=60))
+    monkeypatch.setattr(standby, "CassandraLease", lambda _: query.lease)
+    monkeypatch.setattr(standby, "LOOKS_EVERY", 0.01)
+    monkeypatch.setattr(stream, "make_own", made.append)
+    stop, waits = Event(), StreamOptions(standby=True)
+    with systemd_socket(monkeypatch) as ours:
+        runs = Thread(target=stream.run_stream, args=(SETTINGS, Mode.REPAIR, stop, waits))
+        runs.start()
+        assert "READY=1" in message_with(ours, "STATUS=it stands by: mail1:7@ holds the lease")
+        assert len(made) == 1
+        query.lease.leave("apache_james/repair", first)
+        message_with(ours, "STATUS=no batch has ended yet")
+        assert len(made) == 2
+        stop.set()
         runs.join(HANG_S)
     assert query.stopped
 
