@@ -8,10 +8,11 @@ at*, never as consistent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from heapq import heappop, heappush
+from itertools import product
 from operator import itemgetter
 from zlib import crc32
 
@@ -54,6 +55,14 @@ class SampledChange:
     slot: Slot
     source: KeyValue
     written: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class SampledBatch:
+    """Sampled changes that were read together, and how many more were ``left_out``."""
+
+    changes: Sequence[SampledChange] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -128,6 +137,12 @@ class Sample:
         if len(self._written) > self.most:
             self._forget()
         return bool(looks)
+
+    def leave_out(self, number: int) -> None:
+        """Count all looks at so many changes as not made: nothing else is known of them."""
+        for place in product(self.systems, AGES):
+            before = self.shares.get(place, KnownShare())
+            self.shares[place] = replace(before, missing=before.missing + number)
 
     def _forget(self) -> None:
         """Forget the older half of the changes; what was written before is not counted again."""

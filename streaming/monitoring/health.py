@@ -20,7 +20,7 @@ from streaming.settings import StreamSettings
 HUNG_AFTER = 60.0
 """Seconds without a turn after which a thread counts as hung."""
 SLOW_HUNG_AFTER = 900.0
-"""The same for a sweep and for counting: one read of a large mailbox takes minutes."""
+"""The same for a sweep, for counting and for the sampler: one read takes minutes."""
 
 BATCH_WITHIN = 5
 """Times D + W within which a stream that is ready has ended a batch."""

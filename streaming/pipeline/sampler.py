@@ -8,7 +8,7 @@ looks that nobody has made as not looked at.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event
@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from reconcilers.rows.nines import KnownShare
-from reconcilers.rows.sample import Sample, SampledChange, SampleResult, age_label
+from reconcilers.rows.sample import Sample, SampledBatch, SampleResult, age_label
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.model import Micros
 from streaming.monitoring.metrics import Metrics
@@ -47,13 +47,12 @@ class Sampler:
     most: int
     metrics: Metrics
     clock: Callable[[], Micros]
-    earlier: Callable[[], Iterable[SampledChange]]
-    _changes: SimpleQueue[SampledChange] = field(default_factory=SimpleQueue)
+    earlier: Callable[[], SampledBatch]
+    _batches: SimpleQueue[SampledBatch] = field(default_factory=SimpleQueue)
 
-    def take(self, changes: Iterable[SampledChange]) -> None:
+    def take(self, batch: SampledBatch) -> None:
         """Queue the sampled changes of a batch; any thread may call this."""
-        for each in changes:
-            self._changes.put(each)
+        self._batches.put(batch)
 
     def run(self, stop: Event) -> None:
         """Run until ``stop`` is set."""
@@ -69,7 +68,10 @@ class Sampler:
         before = dict(self.sample.shares)
         try:
             while True:
-                self.sample.changed(self._changes.get_nowait())
+                batch = self._batches.get_nowait()
+                for change in batch.changes:
+                    self.sample.changed(change)
+                self.sample.leave_out(batch.left_out)
         except Empty:
             pass
         looks = self.sample.due(self.clock(), self.most)

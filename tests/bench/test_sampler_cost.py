@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql import DataFrame, SparkSession
 
 from checkpoints.clock import to_micros
-from reconcilers.rows.sample import AGES, Sample, SampledChange
+from reconcilers.rows.sample import AGES, Sample, SampledBatch, SampledChange
 from reconcilers.words.model import SECOND, Slot
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.envelope import decoder
@@ -122,8 +122,8 @@ def looks(worker: Worker, changes: Sequence[SampledChange], at_once: int) -> Cal
         sample = Sample(tuple(each.name for each in worker.job.family.projections))
         read_only = SampledLooks(worker.job.family, ours.tables, ours.glance)
         metrics = Metrics(CollectorRegistry())
-        sampler = Sampler(sample, read_only, at_once, metrics, lambda: now[0], earlier=list)
-        sampler.take(changes)
+        sampler = Sampler(sample, read_only, at_once, metrics, lambda: now[0], earlier=SampledBatch)
+        sampler.take(SampledBatch(changes))
         for now[0] in (0, *(age + SECOND for age in AGES)):
             sampler.turn()
             while sample._pending and sample._pending[0].due <= now[0]:
@@ -171,8 +171,8 @@ def test_the_cost_of_the_sampler(spark: SparkSession, tmp_path: Path) -> None:
 def _spent(
     spark: SparkSession, folder: Path, worker: Worker, changes: Sequence[SampledChange]
 ) -> tuple[float, ...]:
-    taken: list[SampledChange] = []
-    sampled = SampleReader(worker.job.family, KEYSPACE, 1, taken.extend)
+    taken: list[SampledBatch] = []
+    sampled = SampleReader(worker.job.family, KEYSPACE, 1, taken.append)
     stored = spark.read.parquet(str(folder))
     parts: dict[str, Callable[[], float]] = {
         "read": partial(jvm_seconds, spark, partial(read, spark, folder, None)),
@@ -184,7 +184,7 @@ def _spent(
     }
     for part in parts.values():
         part()  # once unmeasured: compiled, prepared
-    assert len(taken) == len(changes)
+    assert [(len(each.changes), each.left_out) for each in taken[:1]] == [(len(changes), 0)]
     best = {
         name: min(part() for _ in range(ROUNDS)) / len(changes) * to_micros(1)
         for name, part in parts.items()

@@ -28,6 +28,7 @@ from streaming.commands.look.web import pages
 from streaming.commands.running.canary import start_canaries
 from streaming.commands.running.leases import Holding, clocks_apart
 from streaming.commands.running.own_sweeps import OwnSweeps, schedule_of
+from streaming.commands.running.sampler import start_sampler
 from streaming.commands.running.servers import until_answered
 from streaming.commands.running.signals import Signalled, stopped_by_signals
 from streaming.commands.running.standby import StandBy
@@ -217,8 +218,7 @@ def _run_all(
     running = [_start(each, schema, shared, threads) for each in beside]
     if counting is not None:
         threads.start("counting", counting.run, SLOW_HUNG_AFTER)
-    if sampled is not None:
-        threads.start("sampler", sampled.sampler.run)
+    start_sampler(sampled, threads)
     _sweep_by_itself((opened, *beside), threads)
     try:
         keeper.run(threads.health.watched(threads.health.supervising, threads.stop))

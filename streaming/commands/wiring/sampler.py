@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from checkpoints.bookmarks import Bookmark
 from checkpoints.cassandra import CassandraBookmarks
 from checkpoints.clock import now_micros
-from reconcilers.rows.sample import AGES, Sample, SampledChange
+from reconcilers.rows.sample import AGES, Sample, SampledBatch
 from streaming.commands.wiring.opened_stream import OpenedStream
 from streaming.commands.wiring.workers import glance_of
 from streaming.pipeline.cores import Pool, use_pool
@@ -48,14 +48,14 @@ def sampler_of(opened: OpenedStream) -> SamplerParts | None:
         most=settings.sample.looks_per_second,
         metrics=opened.metrics,
         clock=now_micros,
-        earlier=lambda: [] if newest is None else _earlier(opened, changes, newest),
+        earlier=lambda: SampledBatch() if newest is None else _earlier(opened, changes, newest),
     )
     keyspace, one_in = settings.cassandra.keyspace, settings.sample.one_in
     changes = SampleReader(family, keyspace, one_in, sampler.take)
     return SamplerParts(sampler, changes)
 
 
-def _earlier(opened: OpenedStream, changes: SampleReader, newest: Bookmark) -> list[SampledChange]:
+def _earlier(opened: OpenedStream, changes: SampleReader, newest: Bookmark) -> SampledBatch:
     """The settled changes that still had looks to come. Raises `Unreachable`."""
     kafka = opened.settings.kafka
     watcher = Watcher(kafka)
@@ -66,7 +66,7 @@ def _earlier(opened: OpenedStream, changes: SampleReader, newest: Bookmark) -> l
     settled = {place: newest.settled.get(place, 0) for place in first}
     ranges = {place: (at, settled[place]) for place, at in first.items() if at < settled[place]}
     if not ranges:
-        return []
+        return SampledBatch()
     spark = spark_session(opened.settings)
     use_pool(spark, Pool.SWEEP)
     return changes.read(records_of(spark, opened.settings, ranges))

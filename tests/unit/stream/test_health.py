@@ -15,14 +15,20 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.lease import Holder, Lease
 from reconcilers.declared.families.message import MESSAGE
+from reconcilers.rows.sample import SampledBatch
 from reconcilers.words.errors import Unreachable
+from streaming.commands.running.sampler import start_sampler
 from streaming.commands.running.threads import Threads
+from streaming.commands.wiring.sampler import SamplerParts
 from streaming.monitoring.endpoint import HttpAnswer, health_routes, serve
 from streaming.monitoring.health import HUNG_AFTER, SLOW_HUNG_AFTER, Health, readiness
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline import supervisor
+from streaming.pipeline.sample_events import SampleReader
 from streaming.settings import MetricsSettings, StreamSettings
+from tests.builders.rows import FAMILY
 from tests.fakes.checkpoints.lease import MemoryLease
+from tests.unit.stream.test_sampler import Bench as SamplerBench
 from tests.unit.stream.test_supervisor import Bench
 
 STREAM = StreamSettings()
@@ -221,6 +227,30 @@ def test_another_hung_thread_makes_it_not_ready(process: Process, hung_after: fl
         told = f"thread addresses hangs: no turn for {hung_after + 1:.0f} s"
         until(lambda: process.unready == f"{told}\n")
         assert process.alive
+        goes_on.set()
+        until(lambda: not process.unready)
+
+
+def test_the_sampler_may_read_the_changes_of_ten_minutes_for_long(process: Process) -> None:
+    reads, goes_on = Event(), Event()
+
+    def earlier() -> SampledBatch:
+        reads.set()
+        goes_on.wait(HANG_S)
+        return SampledBatch()
+
+    sampler = SamplerBench().sampler
+    changes = SampleReader(FAMILY, "james", 1, sampler.take)
+    sampler.earlier = earlier
+    process.batch_ended()
+    process.lease.holds = lambda: True  # type: ignore[method-assign]
+    with supervised(process, Bench()):
+        start_sampler(SamplerParts(sampler, changes), process.threads)
+        assert reads.wait(HANG_S)
+        process.clock.now += SLOW_HUNG_AFTER
+        until(lambda: not process.unready)
+        process.clock.now += 1
+        until(lambda: process.unready.startswith("thread sampler hangs: no turn for 901 s"))
         goes_on.set()
         until(lambda: not process.unready)
 

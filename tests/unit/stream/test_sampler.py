@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from reconcilers.rows.sample import AGES, Sample, SampledChange
+from reconcilers.rows.sample import AGES, Sample, SampledBatch, SampledChange
 from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Row
 from streaming.commands.look.nines import as_lines, nines_in
@@ -40,7 +40,7 @@ class Bench:
         row = Row(dict(COMPLETE), {"modseq": NOW})
         self.tables = MemoryTables({MESSAGE_ID: (row,)}, {PROJECTION.name: {SLOT: row}})
         self.clock, self.metrics = Clock(), Metrics(CollectorRegistry())
-        self.before: list[SampledChange] = []
+        self.before = SampledBatch()
         self.sampler = Sampler(
             Sample((PROJECTION.name,), due_after=due_after),
             SampledLooks(FAMILY, self.tables),
@@ -61,13 +61,13 @@ class Bench:
 
 def test_a_change_is_looked_at_at_each_age() -> None:
     bench = Bench()
-    bench.sampler.take([CHANGE, CHANGE])
+    bench.sampler.take(SampledBatch((CHANGE, CHANGE)))
     bench.at(NOW)
     assert bench.counted(TEN, "consistent") == 0
     bench.at(NOW + TEN)
     bench.tables.rows.clear()
     bench.at(NOW + MINUTE)
-    bench.sampler.take([CHANGE])  # a replay
+    bench.sampler.take(SampledBatch((CHANGE,)))  # a replay
     bench.at(NOW + TEN_MINUTES + TEN_MINUTES)
     assert bench.counted(TEN, "consistent") == 1
     assert bench.counted(MINUTE, "inconsistent") == 1
@@ -75,9 +75,22 @@ def test_a_change_is_looked_at_at_each_age() -> None:
     assert sum(bench.counted(age, "not_looked_at") for age in AGES) == 1
 
 
+def test_changes_beyond_the_limit_of_a_batch_are_shown_as_not_looked_at() -> None:
+    bench = Bench()
+    bench.sampler.take(SampledBatch((CHANGE,), left_out=4))
+    bench.at(NOW + TEN)
+    assert bench.counted(TEN, "consistent") == 1
+    assert [bench.counted(age, "not_looked_at") for age in AGES] == [4, 4, 4]
+    bench.at(NOW + TEN)
+    assert bench.counted(TEN, "not_looked_at") == 4
+    found, *_ = nines_in(bench.metrics.registry.collect())
+    assert (found.share, found.missing, found.high) == (1.0, 4, 1.0)
+    assert found.low < 0.05
+
+
 def test_changes_from_before_the_start_are_looked_at_if_their_look_was_not_made() -> None:
     bench = Bench(due_after=NOW + TEN)
-    bench.before = [CHANGE]
+    bench.before = SampledBatch((CHANGE,))
     bench.clock.now = NOW + 2 * MINUTE
     stop = Event()
     stop.set()
@@ -92,7 +105,7 @@ def test_changes_from_before_the_start_are_looked_at_if_their_look_was_not_made(
 def test_a_start_without_kafka_samples_what_comes(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench()
 
-    def away() -> list[SampledChange]:
+    def away() -> SampledBatch:
         raise Unreachable("Kafka: nobody answers")
 
     bench.sampler.earlier = away
