@@ -1,6 +1,6 @@
 """The main job on real servers, from nothing: `make demo`.
 
-    python -m deploy.demo [--seed N] [--operations N] [--keep] [--spark-cluster]
+    python -m deploy.demo [--seed N] [--operations N] [--keep | --spark-cluster]
 
 Starts Cassandra, Kafka, the change agent and the reconciler in a temporary folder, lets users work
 and statements fail, and judges the outcome. Exits with 0 where exactly the planted differences
@@ -23,9 +23,9 @@ from types import FrameType
 from deploy import wake_tables
 from deploy.demo.pace import pace_of
 from deploy.demo.planter import OLDER_ATTACHMENTS
-from deploy.demo.play import Play, TooSlowError
+from deploy.demo.play import REPORT, Play, TooSlowError
 from deploy.demo.show import Screen, screen_for
-from deploy.demo.stream import StreamDiedError
+from deploy.demo.stream import Stream, StreamDiedError
 from deploy.demo.summary import summary
 from deploy.demo.verdict import judged
 from deploy.embedded import Stack, Wanted
@@ -104,13 +104,27 @@ def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
         stack.up()
         pace = pace_of(time.monotonic() - began)
         screen.say(f"the servers run; the reconciler's delay is {pace.delay:.0f} s on this machine")
-        play = Play(workload_of(given.operations, given.seed), folder, screen, pace, spark)
-        evidence = play.run(stack)
+        stream = Stream(stack.config, folder, pace, spark)
+        play = Play(workload_of(given.operations, given.seed), folder, screen, pace)
+        evidence = play.run(stack, stream, ending)
         verdict = judged(evidence)
         if given.keep:
             ending.pop_all()
-    print(*("", *summary(evidence, verdict)), sep="\n", flush=True)
+    print(*("", *summary(evidence, verdict)), sep="\n")
+    print("", f"the report: {REPORT}", *(_kept(folder, stream) if given.keep else ()), sep="\n")
+    sys.stdout.flush()
     return FINE if verdict.fine else NOT_AS_IT_SHOULD_BE
+
+
+def _kept(folder: Path, stream: Stream) -> Iterator[str]:
+    """Where to look at what runs on, and how to end it."""
+    yield f"the page: {stream.page}"
+    yield "the reconciler and the servers run on. Look with:"
+    yield f"  {sys.executable} -m streaming.app findings --config {folder}/demo.toml"
+    yield f"  {sys.executable} -m streaming.app status --config {folder}/demo.toml"
+    yield "stop them with:"
+    yield f"  kill {stream.pid}"
+    yield f"  {sys.executable} -m deploy.embedded down --data-dir {folder}/stack"
 
 
 @contextmanager
@@ -132,14 +146,8 @@ def _cluster(given: argparse.Namespace, folder: Path, screen: Screen) -> Iterato
 def _leave(given: argparse.Namespace, folder: Path, screen: Screen, code: int) -> None:
     """Remove the folder, unless somebody may want to look into it."""
     if given.keep and code in (FINE, NOT_AS_IT_SHOULD_BE):
-        screen.say(
-            "the servers run on. Look with:\n"
-            f"  {sys.executable} -m streaming.app findings --config {folder}/demo.toml\n"
-            f"  {sys.executable} -m streaming.app status --config {folder}/demo.toml\n"
-            "stop them with:\n"
-            f"  {sys.executable} -m deploy.embedded down --data-dir {folder}/stack"
-        )
-    elif code in (FINE, INTERRUPTED):
+        return
+    if code in (FINE, INTERRUPTED):
         shutil.rmtree(folder, ignore_errors=True)
     else:
         screen.say(f"settings, logs and ledger stay in {folder}")
@@ -173,12 +181,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--operations", type=_operations, default=OPERATIONS, help=f"default {OPERATIONS}"
     )
-    parser.add_argument(
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument(
         "--spark-cluster",
         action="store_true",
         help="run the stream and its sweep on a Spark cluster, which ends with them",
     )
-    parser.add_argument("--keep", action="store_true", help="leave the servers running at the end")
+    ends.add_argument(
+        "--keep", action="store_true", help="leave the reconciler, its page and the servers running"
+    )
     return parser
 
 

@@ -27,7 +27,7 @@ from deploy.demo.users import Users
 from deploy.demo.verdict import Exhibits, Line, judged
 from deploy.embedded import Stack
 from deploy.embedded.errors import StartError
-from deploy.embedded.settings_file import Sections
+from deploy.embedded.jars import ROOT
 from deploy.embedded.wait import until
 from deploy.mailserver.connection import connected
 from deploy.mailserver.james import create_schema
@@ -38,6 +38,7 @@ from streaming.settings import load
 from streaming.tables.own_keyspace import open_own
 from streaming.tables.session import disconnect
 
+REPORT = ROOT / "build" / "report.html"
 LOOK_EVERY_S = 1.0
 LONGEST_FIRST_LOOK_S = 900.0
 LONGEST_WORK_S = 1800.0
@@ -60,16 +61,13 @@ class Play:
     folder: Path
     screen: Screen
     pace: Pace = field(default_factory=Pace)
-    spark: Sections = field(default_factory=dict)
-    """Settings of the Spark cluster on which the stream runs; none: in its own process."""
 
-    def run(self, stack: Stack) -> Exhibits:
-        """All acts on a stack that is up.
+    def run(self, stack: Stack, stream: Stream, ending: ExitStack) -> Exhibits:
+        """All acts on a stack that is up. ``ending`` ends the stream.
 
         Raises TooSlowError, StreamDiedError, embedded's StartError.
         """
-        with ExitStack() as open_things:
-            session = open_things.enter_context(connected("127.0.0.1", stack.cassandra_port))
+        with connected("127.0.0.1", stack.cassandra_port) as session:
             self.screen.say(f"creating James's tables in keyspace {stack.keyspace}")
             ledger = Ledger(self.folder / "ledger.jsonl")
             with stack.unsupervised():  # and so without change capture
@@ -78,10 +76,12 @@ class Play:
                 old = OldMail(Planter(session, stack.keyspace, ledger, self.workload.seed))
                 end_segment(session)
             self.screen.say("starting `reconcile stream --mode repair`")
-            stream = open_things.enter_context(self._stream(stack.config))
+            ending.enter_context(stream)
+            ending.callback(self.screen.say, "stopping the reconciler")
             self.screen.say("turning change capture on, so that the agent sees the tables")
             stack.capture_tables()
             stream.wait_until_watching()
+            self.screen.say(f"the page with its status and open findings: {stream.page}")
             self._lose_a_first_row(session, stack.keyspace, stream, ledger)
             old.open()
             self._let_users_work(session, stack.keyspace, stream, ledger)
@@ -94,11 +94,8 @@ class Play:
                     planter = Planter(session, stack.keyspace, ledger, self.workload.seed)
                     Incident(stack, session, stream, self.screen).run(planter)
                     evidence = self._await_the_end(stream, ledger, partial(look, ledger.settle()))
-            self.screen.say("stopping the reconciler")
+            write_report(stream, REPORT)
         return evidence
-
-    def _stream(self, stack_settings: Path) -> Stream:
-        return Stream(stack_settings, self.folder, self.pace, self.spark)
 
     def _lose_a_first_row(
         self, session: Session, keyspace: str, stream: Stream, ledger: Ledger
@@ -176,6 +173,12 @@ class Play:
         if sight is not None:
             self.screen.show(Scene(doing, statements, faults, sight))
         return sight
+
+
+def write_report(stream: Stream, file: Path) -> None:
+    """`reconcile report` as HTML. Raises StreamDiedError."""
+    file.parent.mkdir(exist_ok=True)
+    stream.command("report", "--html", str(file))
 
 
 @contextmanager

@@ -144,6 +144,16 @@ class Stream:
         self._port = self._port or metrics_port(self._text())
         return look(self._port) if self._port is not None else None
 
+    @property
+    def page(self) -> str:
+        """The address of its page, once `sight` has seen its metrics."""
+        return f"http://127.0.0.1:{self._port}/"
+
+    @property
+    def pid(self) -> int | None:
+        """The number of its process; None before its start."""
+        return None if self._process is None else self._process.pid
+
     def _text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
