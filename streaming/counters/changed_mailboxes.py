@@ -40,15 +40,19 @@ MARKS_AT_ONCE = 1_000
 class MarkedHours:
     """Reads the mailboxes that were marked in some hours, page by page; ``marked`` reads one hour.
 
-    After an error the hour that it was in begins again.
+    A mailbox that is marked in several hours is returned once: a look at its counters sees all its
+    changes. Hours that are added later return it again. Of more than `MOST_KEPT` mailboxes some are
+    returned again. After an error the hour that it was in begins again.
     """
 
     marked: Callable[[int], Iterator[UUID]]
     _left: deque[int] = field(default_factory=deque)
     _reading: Iterator[UUID] | None = None
+    _returned: set[UUID] = field(default_factory=set)
 
     def add(self, since: Micros, until: Micros) -> None:
         """Read the hours of this time (µs) too; again, if one is being read."""
+        self._returned.clear()
         unread = set(islice(self._left, 0 if self._reading is None else 1, None))
         hours = range(since // HOUR, until // HOUR + 1)
         self._left.extend(each for each in hours if each not in unread)
@@ -57,11 +61,18 @@ class MarkedHours:
         """Some mailboxes; none at the end. Raises as ``marked`` does."""
         while self._left:
             reading, self._reading = self._reading or self.marked(self._left[0]), None
-            found = list(islice(reading, MARKS_AT_ONCE))
+            page = list(islice(reading, MARKS_AT_ONCE))
+            if not page:
+                self._left.popleft()
+                continue
+            self._reading = reading
+            found = [each for each in page if each not in self._returned]
+            if len(self._returned) + len(found) > MOST_KEPT:
+                self._returned.clear()
+            self._returned.update(found)
             if found:
-                self._reading = reading
                 return found
-            self._left.popleft()
+        self._returned.clear()
         return []
 
 

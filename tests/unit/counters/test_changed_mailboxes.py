@@ -120,6 +120,40 @@ def test_an_hour_that_is_being_read_is_read_again(
     assert Counter(scheduled.marks.read)[NOW // HOUR] == 2
 
 
+def test_a_mailbox_that_is_marked_in_many_hours_is_scheduled_once() -> None:
+    hour = NOW // HOUR
+    marks = Marks({each: boxes(3) for each in range(hour - 5, hour)})
+    marks.of[hour] = [*boxes(3), *boxes(2, first=10)]
+    hours = MarkedHours(marks.marked_in)
+    hours.add((hour - 5) * HOUR, NOW)
+    assert [hours.next(), hours.next(), hours.next()] == [boxes(3), boxes(2, first=10), []]
+    assert marks.read == list(range(hour - 5, hour + 1))
+
+
+def test_a_mailbox_that_is_marked_again_is_scheduled_again() -> None:
+    """A new reading of marks is for changes that came meanwhile."""
+    hour = NOW // HOUR
+    hours = MarkedHours(Marks({each: boxes(1) for each in (hour - 1, hour)}).marked_in)
+    hours.add(NOW - HOUR, NOW)
+    assert hours.next() == boxes(1)
+    hours.add(NOW, NOW)
+    assert hours.next() == boxes(1)
+    assert hours.next() == []
+    hours.add(NOW, NOW)
+    assert hours.next() == boxes(1)
+
+
+def test_of_many_mailboxes_only_some_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 4)
+    hour = NOW // HOUR
+    marks = Marks({hour - 1: boxes(3), hour: boxes(3, first=10)})
+    hours = MarkedHours(marks.marked_in)
+    hours.add(NOW - HOUR, NOW)
+    assert hours.next() == boxes(3)
+    assert hours.next() == boxes(3, first=10)
+    assert hours._returned == set(boxes(3, first=10))
+
+
 def test_after_an_error_the_hour_begins_again(scheduled: Scheduled) -> None:
     scheduled.marks.of = {NOW // HOUR - 1: boxes(3), NOW // HOUR: boxes(3, first=10)}
     scheduled.marks.fails = [Unreachable("no host answered")]
