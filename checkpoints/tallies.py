@@ -66,11 +66,14 @@ class Tallies(Protocol):
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """The stored chunks of a mailbox."""
 
-    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+    def of_mailboxes(self, mailboxids: Collection[UUID]) -> dict[UUID, ChunkSums]:
+        """The stored chunks of mailboxes; those without any are left out."""
+
+    def counted(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
         """Store counts of chunks; ``began`` (µs), when the count began, is their write time."""
 
-    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """Store counts of all chunks of a mailbox; chunks that are not given are empty."""
+    def counted_whole(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
+        """Store counts of all chunks of mailboxes; chunks that are not given are empty."""
 
 
 class Rounds(Protocol):

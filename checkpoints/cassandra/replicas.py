@@ -69,10 +69,11 @@ def partition_of(
 ) -> Callable[[object], bytes]:
     """A function from a key to the bytes of its partition's key.
 
-    The markers of the prepared statement are the columns of that key: those with the values
+    The first markers of the prepared statement are the columns of that key: those with the values
     ``before``, a list, and those with the values ``after``.
     """
-    types = [column.type for column in statement.column_metadata]
+    of_key = statement.column_metadata[: len(before) + 1 + len(after)]
+    types = [column.type for column in of_key]
     (types[len(before)],) = types[len(before)].subtypes
 
     def bytes_of(key: object) -> bytes:

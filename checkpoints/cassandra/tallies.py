@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from uuid import UUID
 
 from cassandra import ConsistencyLevel
 
-from checkpoints.cassandra.store import Request, Store
+from checkpoints.cassandra.store import Store
 from checkpoints.clock import HOUR
 from checkpoints.tallies import MARKS_KEPT_DAYS, Chunk, ChunkSums
 from reconcilers.declared.tally import NOTHING, Sum, Sums
@@ -41,8 +42,8 @@ class CassandraTallies:
             "SELECT mailboxid FROM $ks.tally_marks WHERE hour = ? AND bucket = ?"
         )
         self._read = store.prepare(
-            "SELECT chunk, marked_at, counted_at, messages, unseen, size"
-            " FROM $ks.tallies WHERE mailboxid = ? AND width = ?"
+            "SELECT mailboxid, chunk, marked_at, counted_at, messages, unseen, size"
+            " FROM $ks.tallies WHERE mailboxid IN ? AND width = ?"
         )
         self._counted = store.prepare(
             "UPDATE $ks.tallies USING TIMESTAMP ? SET counted_at = ?, messages = ?, unseen = ?,"
@@ -52,7 +53,7 @@ class CassandraTallies:
     def marked_in_this_width_since(self, now: Micros) -> Micros:
         """Since when (µs) marks have this width, from a row that is no mailbox's."""
         doing = "reading the width of tallies"
-        for chunk, _, since, width, *_ in self._store.rows(doing, self._read, NO_MAILBOX, 0):
+        for _, chunk, _, since, width, *_ in self._store.rows(doing, self._read, [NO_MAILBOX], 0):
             if chunk == ALL_OF_IT and width == self._width and since is not None:
                 return int(since)
         values = (now, now, self._width, 0, 0, NO_MAILBOX, 0, ALL_OF_IT)
@@ -81,31 +82,43 @@ class CassandraTallies:
 
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """The stored chunks of a mailbox, from one partition."""
-        chunks: dict[int, Chunk] = {}
-        for chunk, marked, counted, messages, unseen, size in self._store.rows(
-            "reading tallies", self._read, mailboxid, self._width
+        return self.of_mailboxes([mailboxid]).get(mailboxid) or ChunkSums({}, whole=False)
+
+    def of_mailboxes(self, mailboxids: Collection[UUID]) -> dict[UUID, ChunkSums]:
+        """The stored chunks of mailboxes, from many partitions at a time."""
+        found: dict[UUID, dict[int, Chunk]] = defaultdict(dict)
+        reads = self._store.partitions(self._read, mailboxids, after=(self._width,))
+        for mailboxid, chunk, marked, counted, messages, unseen, size in self._store.gather(
+            "reading tallies", reads
         ):
             sums = {Sum.COUNT: messages, Sum.UNSEEN: unseen, Sum.SIZE: size}
-            chunks[chunk] = Chunk(None if counted is None else sums, counted, marked)
-        whole = chunks.pop(ALL_OF_IT, None)
-        return ChunkSums(chunks, whole is not None, None if whole is None else whole.counted_at)
+            found[mailboxid][chunk] = Chunk(None if counted is None else sums, counted, marked)
+        return {each: _book(chunks) for each, chunks in found.items()}
 
-    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+    def counted(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
         """Write counts with the write time ``began`` (µs), so they never replace newer ones."""
-        self._store.run("recording tallies", self._counts(mailboxid, sums, began))
+        counts = (
+            [(self._counted, (began, began, *_values(each), mailboxid, self._width, chunk))]
+            for mailboxid, chunks in sums.items()
+            for chunk, each in chunks.items()
+        )
+        self._store.run("recording tallies", self._store.by_replica(counts, CHUNKS_A_BATCH))
 
-    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+    def counted_whole(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
         """Write all chunks first, so that a mailbox marked as whole has them."""
-        empty = dict.fromkeys(self.of_mailbox(mailboxid).chunks.keys() - sums.keys(), NOTHING)
-        self.counted(mailboxid, {**empty, **sums}, began)
-        self.counted(mailboxid, {ALL_OF_IT: NOTHING}, began)
+        books = self.of_mailboxes(sums)
+        empty = {each: dict.fromkeys(book.chunks, NOTHING) for each, book in books.items()}
+        self.counted({each: {**empty.get(each, {}), **its} for each, its in sums.items()}, began)
+        self.counted({each: {ALL_OF_IT: NOTHING} for each in sums}, began)
 
-    def _counts(
-        self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros
-    ) -> Iterator[Request]:
-        for chunk, each in sums.items():
-            values = each[Sum.COUNT], each[Sum.UNSEEN], each[Sum.SIZE]
-            yield self._counted, (began, began, *values, mailboxid, self._width, chunk)
+
+def _book(chunks: dict[int, Chunk]) -> ChunkSums:
+    whole = chunks.pop(ALL_OF_IT, None)
+    return ChunkSums(chunks, whole is not None, None if whole is None else whole.counted_at)
+
+
+def _values(sums: Sums) -> tuple[int, int, int]:
+    return sums[Sum.COUNT], sums[Sum.UNSEEN], sums[Sum.SIZE]
 
 
 class CassandraRounds:

@@ -85,6 +85,10 @@ class Listed:
     size: int
 
 
+UidRange = tuple[UUID, int, int]
+"""A mailbox, and the first and the last UID of some of its messages."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaRoot:
     """A user in a namespace, with a quota. ``str`` is our key: James's `QuotaRoot.getValue()`."""

@@ -53,9 +53,9 @@ class CorrectionBreaker:
     _again: list[Micros] = field(default_factory=list)
     _ask_at: float = float("-inf")
 
-    def looked(self, outcome: str) -> None:
-        """Count a look at a counter if it was judged: the share is a share of these looks."""
-        self._looks += outcome in JUDGED
+    def looked(self, outcome: str, number: int) -> None:
+        """Count looks at counters if they were judged: the share is a share of these looks."""
+        self._looks += number * (outcome in JUDGED)
 
     def why(self) -> Waiting | None:
         """Why nothing may be corrected now; None when the breaker is closed."""

@@ -86,7 +86,7 @@ class MailboxCounter:
     def _whole(self, mailboxid: UUID) -> Sums:
         began = self.clock()
         chunks = by_chunk(self.sides.lists.listed(mailboxid), self.width)
-        self.watched.counted_whole(mailboxid, chunks, began)
+        self.watched.counted_whole({mailboxid: chunks}, began)
         return total(list(chunks.values()))
 
     def _first_time(self, mailboxid: UUID) -> Sums:
@@ -97,7 +97,7 @@ class MailboxCounter:
         if len(rows) == ROWS_A_RANGE:
             self._begun[mailboxid] = BegunCount(begun.began, rows[-1].uid + 1, chunks)
             raise Unfinished(f"mailbox {mailboxid} was counted up to UID {rows[-1].uid}")
-        self.watched.counted_whole(mailboxid, chunks, begun.began)
+        self.watched.counted_whole({mailboxid: chunks}, begun.began)
         self._begun.pop(mailboxid, None)
         return total(list(chunks.values()))
 
@@ -111,7 +111,7 @@ class MailboxCounter:
             if chunk.stale(self.sides.delay // 2)
         }
         if counted:
-            self.tallies.counted(mailboxid, counted, began)
+            self.tallies.counted({mailboxid: counted}, began)
         known = {number: chunk.sums for number, chunk in book.chunks.items()} | counted
         return total([each for each in known.values() if each is not None])
 

@@ -15,14 +15,15 @@ LOOKS_A_LAG = 6
 class LookRules:
     """When looks are made (all times in µs), and how much ``evidence`` proves an error.
 
-    ``delay`` is D. Changes within ``window`` share one glance. James writes a quota at most
-    ``root_lag`` after the truth.
+    ``delay`` is D. Changes within ``window`` share one screening. James writes a quota at most
+    ``root_lag`` after the truth, and any counter at most ``latest`` after it.
     """
 
     delay: Micros
     window: Micros
     evidence: Evidence
     root_lag: Micros = 0
+    latest: Micros = 0
 
     def lag(self, tally: Tally) -> Micros:
         """How long (µs) a counter must not move before it is judged."""

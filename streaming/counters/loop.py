@@ -69,14 +69,13 @@ class CounterLoop:
                 raise
 
     def _turn(self, stop: Event) -> None:
-        self.changed.begin()
         self._take_in(TICK)
         self._recall()
         try:
             self.changed.schedule(time.monotonic() + TURN)
         finally:  # where marks or an owner cannot be read, no counter waits for them
             self._work_on_due(stop)
-        self.progress.turn(len(self.scheduler) + len(self.changed))
+        self.progress.turn(len(self.scheduler) + len(self.changed.queue))
 
     def _work_on_due(self, stop: Event) -> None:
         end = time.monotonic() + TURN
@@ -90,7 +89,7 @@ class CounterLoop:
         """Take in all ended batches, so that a look has all changes before it is judged."""
         for batch in self._ended(wait):
             self.scheduler.take(batch)
-            self.changed.take(batch)
+            self.changed.queue.take(batch)
 
     def _ended(self, wait: float) -> Iterator[BatchSummary]:
         try:

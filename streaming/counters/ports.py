@@ -43,8 +43,8 @@ class WholeCounts(Protocol):
     def of_mailbox(self, mailboxid: UUID) -> ChunkSums:
         """The counted chunks of a mailbox."""
 
-    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """Keep the sums of all chunks of a mailbox; chunks that are left out are empty."""
+    def counted_whole(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
+        """Keep the sums of all chunks of mailboxes; chunks that are left out are empty."""
 
 
 class FrontierMarks(Protocol):

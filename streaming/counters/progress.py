@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from reconcilers.declared.tally import Tally
 from streaming.monitoring.metrics import JUDGED, Labels, Metrics
 
 log = logging.getLogger("reconciler")
@@ -26,13 +25,13 @@ class CounterProgress:
     _void: Counter[str] = field(default_factory=Counter)
     _judged_at: float | None = None
 
-    def observed(self, tally: Tally, outcome: str) -> None:
-        """Count the outcome of an observation."""
-        self.metrics.tally_looks.labels(tally.name, outcome).inc()
+    def observed(self, tally: str, outcome: str, number: int) -> None:
+        """Count the outcome of so many observations."""
+        self.metrics.tally_looks.labels(tally, outcome).inc(number)
         if outcome in JUDGED:
             self._begin_anew()
         else:
-            self._void[outcome] += 1
+            self._void[outcome] += number
 
     def lives(self) -> None:
         """Show that the thread runs, also while servers fail."""

@@ -47,7 +47,7 @@ class Recount:
         counted = self.counting.range_against_truth(mailboxid, self._first)
         chunks = together(self._chunks, counted.chunks)
         if counted.after is None:
-            self.counting.watched.counted_whole(mailboxid, chunks, self._began)
+            self.counting.watched.counted_whole({mailboxid: chunks}, self._began)
             self.left.pop(0)
             chunks = {}
         self.sums = total([self.sums, *counted.chunks.values()])

@@ -24,7 +24,7 @@ from reconcilers.counters.drift import (
 )
 from reconcilers.counters.late import under_way
 from reconcilers.counters.stillness import stillness_after
-from reconcilers.declared.tally import Sums, Tally
+from reconcilers.declared.tally import Sums
 from reconcilers.words.errors import Deferred, Soon, Unfinished
 from reconcilers.words.model import Micros
 from streaming.counters.batch_summary import BatchSummary
@@ -42,14 +42,17 @@ CHECK_EVERY: Micros = 60_000_000
 
 @dataclass(slots=True)
 class CounterScheduler:
-    """The counters that are pending. Used by one thread; ``count`` counts looks by outcome."""
+    """The counters that are pending. Used by one thread.
+
+    ``count`` counts looks, with a tally's name, their outcome and their number.
+    """
 
     observer: CounterObserver
     findings: CounterFindings
     correcting: Corrector
     clock: Callable[[], Micros]
     rules: LookRules
-    count: Callable[[Tally, str], None]
+    count: Callable[[str, str, int], None]
     _batch: BatchSummary = field(default_factory=BatchSummary)
     _pending: PendingCounters = field(default_factory=PendingCounters)
 
@@ -97,13 +100,15 @@ class CounterScheduler:
         return len(self._pending) - before
 
     def changed(self, counters: Iterable[CounterRow]) -> None:
-        """Schedule counters that have just changed; one that James writes late, after its lag."""
-        rows = tuple(counters)
-        self.expect(rows)
-        for row in rows:
-            pending, lag = self._pending[row.tally.name, row.key], self.rules.lag(row.tally)
+        """Schedule counters that may be wrong: now; one that James writes late, after its lag."""
+        now = self.clock()
+        for row in counters:
+            place, lag = (row.tally.name, row.key), self.rules.lag(row.tally)
+            if place not in self._pending:
+                self._pending[place] = PendingCounter(row, now)
+            pending = self._pending[place]
             if pending.still is None and lag:
-                pending.due = max(pending.due, self.clock() + lag)
+                pending.due = max(pending.due, now + lag)
 
     def ready(self) -> list[PendingCounter]:
         """The counters that are due now: those with a waiting look first, then by time."""
@@ -145,12 +150,12 @@ class CounterScheduler:
         try:
             off = self.observer.glance(stored or dict.fromkeys(tally.cells, 0), mailboxes)
             if not any(off.values()) and not pending.looks and not self.findings.open_at(counter):
-                self.count(tally, "agrees")
+                self.count(tally.name, "agrees", 1)
                 self._drop(pending)
                 return
             unknown_for = self.observer.recent.unknown_for()
             if unknown_for:
-                self.count(tally, "just started")
+                self.count(tally.name, "just started", 1)
                 self.put_off(pending, to_micros(unknown_for))
                 return
             self._look(pending, mailboxes)
@@ -219,7 +224,7 @@ class CounterScheduler:
         self._drop(pending)
 
     def _void(self, pending: PendingCounter, why: str) -> None:
-        self.count(pending.counter.tally, why)
+        self.count(pending.counter.tally.name, why, 1)
         pending.waiting = None
         pending.due = self.clock() + self.rules.delay
 
@@ -243,14 +248,14 @@ class CounterScheduler:
         pending.looks = kept if stood else ()  # else updates may be queued in the event bus
         wrong = proven_drift(pending.looks, self.rules.evidence)
         if shown.agrees:
-            self.count(tally, "agrees")
+            self.count(tally.name, "agrees", 1)
             self.findings.close_as_right(pending.counter)
             self._drop(pending)
         elif not wrong:
             one_side = pending.looks and any(shown.bound.values())
-            self.count(tally, "wrong" if one_side else "unsure")
+            self.count(tally.name, "wrong" if one_side else "unsure", 1)
         else:
-            self.count(tally, "wrong")
+            self.count(tally.name, "wrong", 1)
             self._correct(pending, wrong)
 
     def _may_correct(self, pending: PendingCounter) -> bool:
@@ -286,7 +291,7 @@ class CounterScheduler:
             self._drop(pending)
 
     def _deferred(self, pending: PendingCounter, why: Deferred) -> None:
-        self.count(pending.counter.tally, "deferred")
+        self.count(pending.counter.tally.name, "deferred", 1)
         pending.looks, pending.counting = (), None
         pending.due = self.clock() + self.rules.delay
         if not isinstance(why, Soon):

@@ -79,15 +79,16 @@ class WatchedTallies:
             return replace(book, whole=False)
         return book
 
-    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        """Keep the sums of all chunks of a mailbox, and doubt those that differ without a mark."""
-        before = self.of_mailbox(mailboxid)
-        self.kept.counted_whole(mailboxid, sums, began)
+    def counted_whole(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
+        """Keep the sums of all chunks of mailboxes, and doubt those that differ without a mark."""
+        before = {each: self.of_mailbox(each) for each in sums}
+        self.kept.counted_whole(sums, began)
         ask_at = self.clock() + self.rules.expiries
         until = began - self.rules.slack
-        for number, counted_at in unmarked(before, sums, self.rules.slack, until):
-            if len(self._doubts) < MOST_DOUBTS:
-                self._doubts.append(Doubt(mailboxid, number, counted_at, ask_at))
+        for mailboxid, its in sums.items():
+            for number, counted_at in unmarked(before[mailboxid], its, self.rules.slack, until):
+                if len(self._doubts) < MOST_DOUBTS:
+                    self._doubts.append(Doubt(mailboxid, number, counted_at, ask_at))
 
     # --- doubts
 

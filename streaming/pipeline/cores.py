@@ -10,10 +10,11 @@ from streaming.settings import StreamSettings
 
 
 class Pool(StrEnum):
-    """Jobs of one pool run one after the other; the two share the cores evenly."""
+    """Jobs of one pool run one after the other; pools share the cores evenly."""
 
     STREAM = "stream"
     SWEEP = "sweep"
+    COUNTERS = "counters"
 
 
 def cores(spark: SparkSession) -> int:

@@ -5,7 +5,7 @@ The driver's errors are raised as `reconcilers.words.errors`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from cassandra.query import BatchStatement, BatchType
 
 from checkpoints.cassandra.driver_errors import translated
 from reconcilers.declared.family import Family
-from reconcilers.declared.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.declared.tally import Cell, Listed, QuotaRoot, Sum, Sums, Tally, UidRange
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.words.errors import NotGuarded
 from streaming.settings import CassandraSettings
@@ -37,8 +37,9 @@ class CounterTables:
     ) -> None:
         self._session = session
         self._keyspace = settings.keyspace
+        self._most = settings.partitions_per_read
         self._family = family
-        self._pace = RateLimiter(rows_per_second)
+        self.pace = RateLimiter(rows_per_second)
         self._statements = StatementCache(session)
         self._owners = MailboxOwners(session, settings)
 
@@ -46,14 +47,24 @@ class CounterTables:
 
     def stored(self, tally: Tally, key: UUID | str) -> Sums | None:
         """The sums of a counter row, None when there is none; a null counter is 0."""
-        found: dict[Sum, int] = {}
+        return self.stored_of(tally, [key]).get(key)
+
+    def stored_of(self, tally: Tally, keys: Sequence[UUID | str]) -> dict[UUID | str, Sums]:
+        """The sums of counter rows; those without a row are left out."""
+        asked = {tally.row_key(key): key for key in keys}
+        found: dict[UUID | str, dict[Sum, int]] = {}
         for cells in _by_row(tally):
-            where, values = _where(tally, key, cells[0][1])
-            columns = ", ".join(cell.column for _, cell in cells)
-            query = f"SELECT {columns} FROM {self._table(tally.table)} WHERE {where}"
-            for row in self._rows(query, values):
-                found |= {each: row[cell.column] or 0 for each, cell in cells}
-        return {each: found.get(each, 0) for each in tally.cells} if found else None
+            where, values = _rest(cells[0][1])
+            columns = ", ".join((tally.key, *(cell.column for _, cell in cells)))
+            query = self._prepare(
+                f"SELECT {columns} FROM {self._table(tally.table)} WHERE {tally.key} IN ?{where}"
+            )
+            for rows in self._statements.partitions(query, list(asked), self._most, values):
+                for row in rows:
+                    none = dict.fromkeys(tally.cells, 0)
+                    sums = found.setdefault(asked[row[tally.key]], none)
+                    sums |= {each: row[cell.column] or 0 for each, cell in cells}
+        return dict(found)
 
     def add(self, write: AddToCounter) -> None:
         """Send a claimed delta once, as one mutation; the driver never retries it.
@@ -65,11 +76,12 @@ class CounterTables:
             changed = [(each, cell) for each, cell in cells if write.deltas.get(each)]
             if not changed:
                 continue
-            where, values = _where(write.tally, write.key, changed[0][1])
+            where, values = _rest(changed[0][1])
+            key, named = write.tally.key, write.tally.row_key(write.key)
             sets = ", ".join(f"{cell.column} = {cell.column} + ?" for _, cell in changed)
             deltas = tuple(write.deltas[each] for each, _ in changed)
-            query = f"UPDATE {self._table(write.tally.table)} SET {sets} WHERE {where}"
-            batch.add(self._prepare(query), (*deltas, *values))
+            query = f"UPDATE {self._table(write.tally.table)} SET {sets} WHERE {key} = ?{where}"
+            batch.add(self._prepare(query), (*deltas, named, *values))
         if not len(batch):
             raise NotGuarded("a correction that adds nothing")
         with translated(f"correcting {write.tally.table}"):
@@ -79,29 +91,56 @@ class CounterTables:
 
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         """The messages of a mailbox in a range of UIDs; rows that name no message are left out."""
-        mailbox, uid = self._family.listing.key
-        rows = self._rows(
-            f"SELECT {uid}, messageid, flagseen, fullcontentoctets"
-            f" FROM {self._table(self._family.listing.table)}"
-            f" WHERE {mailbox} = ? AND {uid} >= ? AND {uid} <= ?",
-            (mailboxid, first, last),
-        )
-        for row in rows:
-            self._pace.spend(1)
-            if row["messageid"] is not None:
-                size = row["fullcontentoctets"] or 0
-                yield Listed(row[uid], row["messageid"], row["flagseen"] is True, size)
+        for row in self._statements.rows(self._prepare(self._listing), (mailboxid, first, last)):
+            self.pace.spend(1)
+            yield from self._listed([row])
+
+    def listed_in(
+        self, ranges: Sequence[UidRange], most: int
+    ) -> Iterator[tuple[UidRange, Sequence[Listed]]]:
+        """The first ``most`` messages of each range, ordered by UID."""
+        query = self._prepare(f"{self._listing} LIMIT ?")
+        answers = self._statements.each(query, ((*each, most) for each in ranges))
+        for asked, rows in zip(ranges, answers, strict=True):
+            self.pace.spend(len(rows))
+            yield asked, self._listed(rows)
+
+    def _listed(self, rows: Iterable[dict[str, Any]]) -> list[Listed]:
+        uid = self._family.listing.key[1]
+        return [
+            Listed(
+                each[uid],
+                each["messageid"],
+                each["flagseen"] is True,
+                each["fullcontentoctets"] or 0,
+            )
+            for each in rows
+            if each["messageid"] is not None
+        ]
 
     def owner(self, mailboxid: UUID) -> QuotaRoot | None:
         """The quota root of a mailbox, None when the mailbox does not exist."""
         return self._owners.owner(mailboxid)
 
+    def owners_of(self, mailboxids: Sequence[UUID]) -> dict[UUID, QuotaRoot]:
+        """The quota roots of mailboxes; those that do not exist are left out."""
+        return self._owners.owners_of(mailboxids)
+
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
         """The mailboxes that a user's paths name."""
-        query = (
+        ((_, named),) = self.mailboxes_of([of])
+        return named
+
+    def mailboxes_of(
+        self, roots: Sequence[QuotaRoot]
+    ) -> Iterator[tuple[QuotaRoot, frozenset[UUID]]]:
+        """The mailboxes that each user's paths name."""
+        query = self._prepare(
             f"SELECT mailboxid FROM {self._table('mailboxpathv3')} WHERE namespace = ? AND user = ?"
         )
-        return frozenset(row["mailboxid"] for row in self._rows(query, (of.namespace, of.user)))
+        answers = self._statements.each(query, ((each.namespace, each.user) for each in roots))
+        for root, rows in zip(roots, answers, strict=True):
+            yield root, frozenset(row["mailboxid"] for row in rows)
 
     # --- how
 
@@ -111,8 +150,15 @@ class CounterTables:
     def _prepare(self, query: str) -> Any:
         return self._statements.prepared(query, fetch_size=PAGE)
 
-    def _rows(self, query: str, values: tuple[object, ...]) -> Iterator[dict[str, Any]]:
-        return self._statements.rows(self._prepare(query), values)
+    @property
+    def _listing(self) -> str:
+        """The query of a mailbox's messages in a range of UIDs."""
+        mailbox, uid = self._family.listing.key
+        return (
+            f"SELECT {uid}, messageid, flagseen, fullcontentoctets"
+            f" FROM {self._table(self._family.listing.table)}"
+            f" WHERE {mailbox} = ? AND {uid} >= ? AND {uid} <= ?"
+        )
 
 
 def _by_row(tally: Tally) -> Iterable[list[tuple[Sum, Cell]]]:
@@ -123,7 +169,6 @@ def _by_row(tally: Tally) -> Iterable[list[tuple[Sum, Cell]]]:
     return rows.values()
 
 
-def _where(tally: Tally, key: UUID | str, cell: Cell) -> tuple[str, tuple[object, ...]]:
-    columns = (tally.key, *cell.row)
-    where = " AND ".join(f"{column} = ?" for column in columns)
-    return where, (tally.row_key(key), *cell.row.values())
+def _rest(cell: Cell) -> tuple[str, tuple[object, ...]]:
+    """The rest of a row's key, after the tally's own column."""
+    return "".join(f" AND {column} = ?" for column in cell.row), tuple(cell.row.values())

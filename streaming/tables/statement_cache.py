@@ -45,18 +45,21 @@ class StatementCache:
         return self._answers((statement, values) for values in arguments)
 
     def partitions(
-        self, statement: Any, keys: Sequence[object], most: int
+        self, statement: Any, keys: Sequence[object], most: int, after: Sequence[object] = ()
     ) -> Iterator[list[dict[str, Any]]]:
-        """The rows of many partitions, by a statement with a list of up to ``most`` keys."""
+        """The rows of many partitions, by a statement with a list of up to ``most`` keys.
+
+        The values ``after`` are those of its other markers: columns after the partition's key.
+        """
 
         def bytes_of(key: object) -> bytes:
             return partition_of(statement, (), ())(key)
 
         reads = by_first_replica(self._session, statement, keys, most, bytes_of)
         return self._answers(
-            (statement, (list(some),))
+            (statement, (list(some), *after))
             if near is None
-            else (Routed(statement, near).bind((list(some),)), ())
+            else (Routed(statement, near).bind((list(some), *after)), ())
             for some, near in reads
         )
 

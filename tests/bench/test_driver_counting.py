@@ -20,7 +20,7 @@ from checkpoints.clock import HOUR
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.tally import QuotaRoot
 from reconcilers.words.model import Micros
-from streaming.counters.changed_mailboxes import ChangedMailboxes, MarkedHours
+from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.look_rules import LookRules
 from streaming.counters.loop import CounterLoop
@@ -28,9 +28,12 @@ from streaming.counters.mailbox_changes import ID, MailboxChanges, NumberedChang
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import SPANS, RecentChanges
 from streaming.counters.schedule import CounterScheduler
+from streaming.counters.screening import Screened
+from streaming.counters.screening_queue import MarkedHours, ScreeningQueue
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.batch_record import BatchSummaries
 from streaming.pipeline.batches import Batches
+from streaming.pipeline.screen_task import ON_WORKERS
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook, read_looks
 from tests.bench.report import publish, table
@@ -99,7 +102,9 @@ def counting(now: list[Micros]) -> CounterLoop:
     watch = CounterScheduler(observer, nothing, nothing, lambda: now[0], rules, nothing)
     tables: Any = OneUserEach()
     counters = CounterRows(FAMILIES, Owners(tables))
-    changed = ChangedMailboxes(watch, counters, MarkedHours(marked_in))
+    everything = lambda mailboxids: Screened(set(mailboxids))  # noqa: E731
+    queue = ScreeningQueue(MarkedHours(marked_in), lambda: now[0], rules)
+    changed = ChangedMailboxes(watch, counters, queue, everything, at_once=ON_WORKERS)
     return CounterLoop(watch, changed, counters, nothing, (), CounterProgress(metrics))
 
 
@@ -170,7 +175,7 @@ def test_a_slice_with_millions_of_marked_mailboxes() -> None:
     loop = counting(now)
     decisions = driver(loop)
     as_after_l(loop, now)
-    loop.changed.begin()
+    loop.changed.look_for_epoch()
     turn(loop)
     spent: list[tuple[float, float]] = []
     most = 0.0

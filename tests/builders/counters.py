@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from uuid import UUID
 
 from reconcilers.capture.frontier import Marks, Proven
@@ -15,7 +16,7 @@ from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.family import Family
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally
+from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally, UidRange
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.write_target import WriteTarget
@@ -35,6 +36,7 @@ from streaming.counters.open_messages import OpenMessages
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.recount import Recount
 from streaming.counters.schedule import CounterScheduler
+from streaming.counters.screening import Screening
 from streaming.counters.undo import CounterUndo
 from streaming.steps.parking import Parking
 from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
@@ -115,6 +117,10 @@ class CounterTables:
         now = {each: value + write.deltas.get(each, 0) for each, value in had.items()}
         self.rows[write.tally.name, write.key] = now
 
+    def stored_of(self, tally: Tally, keys: Sequence[UUID | str]) -> dict[UUID | str, Sums]:
+        found = {each: self.stored(tally, each) for each in keys}
+        return {each: sums for each, sums in found.items() if sums is not None}
+
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         self._may_fail("listed")
         self.read.append((mailboxid, first, last))
@@ -130,6 +136,20 @@ class CounterTables:
 
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
         return frozenset(self.paths.get(of, ()))
+
+    def owners_of(self, mailboxids: Sequence[UUID]) -> dict[UUID, QuotaRoot]:
+        found = {each: self.owner(each) for each in mailboxids}
+        return {each: root for each, root in found.items() if root is not None}
+
+    def mailboxes_of(
+        self, roots: Sequence[QuotaRoot]
+    ) -> Iterator[tuple[QuotaRoot, frozenset[UUID]]]:
+        yield from ((each, self.mailboxes(each)) for each in roots)
+
+    def listed_in(
+        self, ranges: Sequence[UidRange], most: int
+    ) -> Iterator[tuple[UidRange, Sequence[Listed]]]:
+        yield from ((each, list(islice(self.listed(*each), most))) for each in ranges)
 
     # --- to set them up
 
@@ -258,9 +278,9 @@ class Bench:
             count=self._looked,
         )
 
-    def _looked(self, tally: Tally, outcome: str) -> None:
-        self.counts.update([outcome])
-        self.correcting.breaker.looked(outcome)
+    def _looked(self, _tally: str, outcome: str, number: int) -> None:
+        self.counts[outcome] += number
+        self.correcting.breaker.looked(outcome, number)
 
     def counting(self) -> MailboxCounter:
         return MailboxCounter(
@@ -271,6 +291,10 @@ class Bench:
             width=WIDTH,
             open=self.open_messages,
         )
+
+    def screening(self) -> Screening:
+        tallies = [each for family in self.families for each in family.tallies]
+        return Screening(self.tables, self.tallies, tallies, self.clock, WIDTH, DELAY // 2, since=0)
 
     def recounted(self, *mailboxids: UUID) -> Sums:
         """All of these against the truth."""

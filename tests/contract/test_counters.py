@@ -112,6 +112,15 @@ def test_a_row_of_zeros_is_a_row(tables: CounterTables, tally: Tally) -> None:
     assert tables.stored(tally, key) == of(tally, 0, 0)
 
 
+@each_tally
+def test_many_rows_are_read_together(tables: CounterTables, tally: Tally) -> None:
+    there, absent = [key_of(tally) for _ in range(150)], key_of(tally)
+    for number, key in enumerate(there):
+        tables.add(adding(tally, key, of(tally, number + 1, 7)))
+    found = tables.stored_of(tally, [*there, absent])
+    assert found == {key: of(tally, number + 1, 7) for number, key in enumerate(there)}
+
+
 class Sent:
     """A session that takes down what is sent through it."""
 
@@ -382,6 +391,21 @@ def test_a_mailbox_of_several_pages_is_listed_whole_and_in_order(
     assert list(tables.listed(mailbox, first, last)) == wanted
 
 
+def test_many_ranges_are_listed_each_to_a_limit(
+    tables: CounterTables, mail: Mail, mailbox: UUID
+) -> None:
+    other = uuid.uuid1()
+    listed, theirs = mail.fill(mailbox, range(1, 31)), mail.fill(other, range(5, 8))
+    mail.write(other, 9, flagseen=True)
+    ranges = [(mailbox, 10, 19), (other, 0, 2**63 - 1), (mailbox, 40, 49), (mailbox, 1, 30)]
+    assert dict(tables.listed_in(ranges, 12)) == {
+        ranges[0]: [listed[uid] for uid in range(10, 20)],
+        ranges[1]: list(theirs.values()),
+        ranges[2]: [],
+        ranges[3]: [listed[uid] for uid in range(1, 13)],
+    }
+
+
 # --- whose it is ---------------------------------------------------------------------------------
 
 
@@ -424,6 +448,8 @@ def test_the_owner_of_a_mailbox(
     directory.mailbox(mailbox, root)
     assert tables.owner(mailbox) == root
     assert str(tables.owner(mailbox)) == f"#private&{root.user}"
+    unknown, attachment = uuid.uuid1(), uuid.uuid4()
+    assert tables.owners_of([unknown, attachment, mailbox]) == {mailbox: root}
 
 
 def test_a_mailbox_of_which_only_a_part_is_there_has_no_owner(
@@ -445,6 +471,8 @@ def test_the_mailboxes_of_a_user(
     directory.path(dataclasses.replace(root, user=f"{root.user}.au"), "INBOX", theirs)
     directory.path(dataclasses.replace(root, namespace="#shared"), "INBOX", shared)
     assert tables.mailboxes(root) == {inbox, sent}
+    nobody = dataclasses.replace(root, user="nobody")
+    assert dict(tables.mailboxes_of([nobody, root])) == {nobody: set(), root: {inbox, sent}}
 
 
 def test_a_user_with_more_mailboxes_than_a_page(

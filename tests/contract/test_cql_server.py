@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 
-from checkpoints.cassandra import CassandraLineage, Store, create_schema
+from checkpoints.cassandra import CassandraLineage, CassandraTallies, Store, create_schema
+from checkpoints.tallies import Chunk, ChunkSums
 from deploy.mailserver import james
 from reconcilers.declared.family import Family, bind
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
+from reconcilers.declared.tally import Sum
 from reconcilers.rows.memory import Entry, Watching
 from reconcilers.words.millis import Millis
 from reconcilers.words.model import Row, Slot
 from streaming.settings import Settings
-from streaming.tables import Tables, schema_of
+from streaming.tables import CounterTables, Tables, schema_of
 from streaming.tables.session import open_session
 from tests.builders.mail_rows import (
     RECORDED_AT,
@@ -31,7 +34,7 @@ from tests.builders.mail_rows import (
 from tests.fakes.cql_server import serving
 from tests.fakes.recording_session import RecordingSession
 
-TTL_SECONDS = 86_400
+TTL_SECONDS, WIDTH, AT = 86_400, 1_000, 1_700_000_000_000_000
 
 
 @dataclass
@@ -50,6 +53,15 @@ class Asked:
     @property
     def tables(self) -> Tables:
         return Tables(self._real, self.settings.cassandra, self.family)
+
+    @property
+    def counters(self) -> CounterTables:
+        return CounterTables(self._real, self.settings.cassandra, self.family, 1_000_000)
+
+    @property
+    def tallies(self) -> CassandraTallies:
+        store = Store(self._real, self.settings.cassandra.own_keyspace)
+        return CassandraTallies(store, WIDTH)
 
     @property
     def lineage(self) -> CassandraLineage:
@@ -84,6 +96,15 @@ def own_rows(truth: list[MailRow]) -> dict[str, list[MailRow]]:
     return found
 
 
+def counted_rows(truth: list[MailRow]) -> list[MailRow]:
+    """Two chunks of the first mailbox, and one of another width."""
+    of_it = {"mailboxid": truth[0]["mailboxid"], "messages": 3, "unseen": 2, "size": 1}
+    return [
+        of_it | {"width": width, "chunk": chunk, "counted_at": AT, "marked_at": marked}
+        for width, chunk, marked in ((WIDTH, -1, None), (WIDTH, 0, AT + 1), (WIDTH + 1, 0, None))
+    ]
+
+
 def write(session: Session, keyspace: str, rows: Mapping[str, list[MailRow]]) -> None:
     """Write these rows to real tables; a cell that is null is not written."""
     for table, some in rows.items():
@@ -98,9 +119,11 @@ def write(session: Session, keyspace: str, rows: Mapping[str, list[MailRow]]) ->
 @pytest.fixture(scope="module", params=("fake", pytest.param("cassandra", marks=pytest.mark.stack)))
 def asked(request: pytest.FixtureRequest) -> Iterator[Asked]:
     truth = mail()
-    james_rows, ours = rows_by_table(truth), own_rows(truth)
+    james_rows, ours = rows_by_table(truth), own_rows(truth) | {"tallies": counted_rows(truth)}
     if request.param == "fake":
-        with serving(list(fake_tables("mail", "own", james_rows | ours))) as port:
+        counter = {"mailboxid": truth[0]["mailboxid"], "count": 7, "unseen": 2}
+        whole = james_rows | ours | {"mailboxcounters": [counter]}
+        with serving(list(fake_tables("mail", "own", whole))) as port:
             yield from opened({"port": port, "keyspace": "mail", "own_keyspace": "own"}, truth)
         return
     stack, session = (request.getfixturevalue(name) for name in ("stack", "cassandra"))
@@ -109,6 +132,11 @@ def asked(request: pytest.FixtureRequest) -> Iterator[Asked]:
     create_schema(session, f"{keyspace}_own")
     write(session, keyspace, james_rows)
     write(session, f"{keyspace}_own", ours)
+    session.execute(
+        f"UPDATE {keyspace}.mailboxcounters SET count = count + 7, unseen = unseen + 2"
+        " WHERE mailboxid = %s",
+        (truth[0]["mailboxid"],),
+    )
     where = {"hosts": [stack.cassandra_host], "port": stack.cassandra_port}
     yield from opened({**where, "keyspace": keyspace, "own_keyspace": f"{keyspace}_own"}, truth)
     for each in (keyspace, f"{keyspace}_own"):
@@ -219,6 +247,25 @@ LINEAGE_COLUMNS = {
     "had_at": "bigint",
     "ttl(seen)": "int",
 }
+
+
+def test_ranges_of_a_mailbox_come_back_up_to_a_limit(asked: Asked) -> None:
+    listed = sorted(row["uid"] for row in asked.truth if row["mailboxid"] == asked.slots[0].group)
+    assert len(listed) > 3
+    mailbox = asked.truth[0]["mailboxid"]
+    ranges = [(mailbox, 0, 2**63 - 1), (mailbox, listed[1], listed[-2])]
+    found = [[each.uid for each in rows] for _, rows in asked.counters.listed_in(ranges, 3)]
+    assert found == [listed[:3], listed[1:-1][:3]]
+
+
+def test_counters_and_counts_come_back_and_counts_are_taken(asked: Asked) -> None:
+    mailbox, nobody = asked.truth[0]["mailboxid"], uuid.uuid1()
+    counters = asked.counters.stored_of(MAILBOX_COUNTERS, [mailbox, nobody])
+    assert counters == {mailbox: {Sum.COUNT: 7, Sum.UNSEEN: 2}}
+    sums = {Sum.COUNT: 3, Sum.UNSEEN: 2, Sum.SIZE: 1}
+    book = ChunkSums({0: Chunk(sums, AT, AT + 1)}, whole=True, whole_at=AT)
+    assert asked.tallies.of_mailboxes([mailbox, nobody]) == {mailbox: book}
+    asked.tallies.counted({nobody: {0: sums}}, AT)
 
 
 def test_a_statement_is_known_by_the_same_marks_and_columns(asked: Asked) -> None:

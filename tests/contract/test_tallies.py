@@ -58,7 +58,7 @@ def test_a_mark_stands_until_its_chunk_is_counted(tallies: Tallies, mailbox: UUI
     assert tallies.of_mailbox(mailbox) == ChunkSums(
         {0: Chunk(marked_at=AT), 7: Chunk(marked_at=AT)}, whole=False
     )
-    tallies.counted(mailbox, {7: sums(3, 1, 2**40)}, AT + 5)
+    tallies.counted({mailbox: {7: sums(3, 1, 2**40)}}, AT + 5)
     book = tallies.of_mailbox(mailbox)
     assert book.chunks[7] == Chunk(sums(3, 1, 2**40), counted_at=AT + 5, marked_at=AT)
     assert book.chunks[0] == Chunk(marked_at=AT)
@@ -69,7 +69,7 @@ def test_a_mark_stands_until_its_chunk_is_counted(tallies: Tallies, mailbox: UUI
 
 
 def test_what_was_counted_is_stale_once_it_is_marked_later(tallies: Tallies, mailbox: UUID) -> None:
-    tallies.counted(mailbox, {0: sums(3)}, AT)
+    tallies.counted({mailbox: {0: sums(3)}}, AT)
     assert tallies.of_mailbox(mailbox).chunks == {0: Chunk(sums(3), counted_at=AT)}
     assert not tallies.of_mailbox(mailbox).chunks[0].stale(0)
     tallies.mark({mailbox: [0]}, AT + 1)
@@ -79,14 +79,14 @@ def test_what_was_counted_is_stale_once_it_is_marked_later(tallies: Tallies, mai
 
 
 def test_a_late_count_never_replaces_a_newer_one(tallies: Tallies, mailbox: UUID) -> None:
-    tallies.counted(mailbox, {0: sums(5, 2, 100), 1: sums(9)}, AT + 10)
-    tallies.counted(mailbox, {0: sums(7, 3, 900), 2: sums(1)}, AT)
+    tallies.counted({mailbox: {0: sums(5, 2, 100), 1: sums(9)}}, AT + 10)
+    tallies.counted({mailbox: {0: sums(7, 3, 900), 2: sums(1)}}, AT)
     assert tallies.of_mailbox(mailbox).chunks == {
         0: Chunk(sums(5, 2, 100), AT + 10),
         1: Chunk(sums(9), AT + 10),
         2: Chunk(sums(1), AT),
     }
-    tallies.counted(mailbox, {0: sums(4, 0, 50)}, AT + 11)
+    tallies.counted({mailbox: {0: sums(4, 0, 50)}}, AT + 11)
     assert tallies.of_mailbox(mailbox).chunks[0] == Chunk(sums(4, 0, 50), AT + 11)
 
 
@@ -102,9 +102,9 @@ def test_marks_never_go_back(tallies: Tallies, mailbox: UUID) -> None:
 def test_a_count_leaves_marks_alone_and_a_mark_counts(tallies: Tallies, mailbox: UUID) -> None:
     """Whichever is written last: each has a time of its own."""
     tallies.mark({mailbox: [0]}, AT + 10)
-    tallies.counted(mailbox, {0: sums(5)}, AT)
+    tallies.counted({mailbox: {0: sums(5)}}, AT)
     tallies.mark({mailbox: [1]}, AT)
-    tallies.counted(mailbox, {1: sums(6)}, AT + 10)
+    tallies.counted({mailbox: {1: sums(6)}}, AT + 10)
     assert tallies.of_mailbox(mailbox).chunks == {
         0: Chunk(sums(5), counted_at=AT, marked_at=AT + 10),
         1: Chunk(sums(6), counted_at=AT + 10, marked_at=AT),
@@ -115,11 +115,11 @@ def test_a_count_leaves_marks_alone_and_a_mark_counts(tallies: Tallies, mailbox:
 
 
 def test_a_mailbox_that_was_counted_whole_says_so(tallies: Tallies, mailbox: UUID) -> None:
-    tallies.counted_whole(mailbox, {0: sums(1000), 3: sums(2)}, AT)
+    tallies.counted_whole({mailbox: {0: sums(1000), 3: sums(2)}}, AT)
     assert tallies.of_mailbox(mailbox) == ChunkSums(
         {0: Chunk(sums(1000), AT), 3: Chunk(sums(2), AT)}, whole=True
     )
-    tallies.counted(mailbox, {3: sums(1)}, AT + 1)
+    tallies.counted({mailbox: {3: sums(1)}}, AT + 1)
     tallies.mark({mailbox: [4]}, AT + 1)
     book = tallies.of_mailbox(mailbox)
     assert book.whole
@@ -127,15 +127,31 @@ def test_a_mailbox_that_was_counted_whole_says_so(tallies: Tallies, mailbox: UUI
     assert book.chunks[4] == Chunk(marked_at=AT + 1)
 
 
+def test_many_mailboxes_are_counted_and_read_together(tallies: Tallies) -> None:
+    whole, part, unknown = ([uuid.uuid4() for _ in range(each)] for each in (120, 30, 1))
+    tallies.mark({whole[0]: [7]}, AT - 1)
+    tallies.counted_whole({each: {0: sums(number)} for number, each in enumerate(whole)}, AT)
+    tallies.counted({each: {2: sums(5), 3: sums(6)} for each in part}, AT)
+    books = tallies.of_mailboxes([*whole, *part, *unknown])
+    assert books == {each: tallies.of_mailbox(each) for each in [*whole, *part]}
+    assert [books[each].chunks[0] for each in whole[1:3]] == [
+        Chunk(sums(1), AT),
+        Chunk(sums(2), AT),
+    ]
+    assert books[whole[0]].chunks[7] == Chunk(NOTHING, AT, marked_at=AT - 1)
+    assert {books[each].whole for each in whole} == {True}
+    assert {books[each].whole for each in part} == {False}
+
+
 def test_an_empty_mailbox_can_be_counted_whole(tallies: Tallies, mailbox: UUID) -> None:
-    tallies.counted_whole(mailbox, {}, AT)
+    tallies.counted_whole({mailbox: {}}, AT)
     assert tallies.of_mailbox(mailbox) == ChunkSums({}, whole=True)
 
 
 def test_chunks_that_a_whole_count_does_not_name_are_empty(tallies: Tallies, mailbox: UUID) -> None:
-    tallies.counted(mailbox, {0: sums(5), 1: sums(6)}, AT)
+    tallies.counted({mailbox: {0: sums(5), 1: sums(6)}}, AT)
     tallies.mark({mailbox: [1, 2]}, AT + 1)
-    tallies.counted_whole(mailbox, {0: sums(4)}, AT + 2)
+    tallies.counted_whole({mailbox: {0: sums(4)}}, AT + 2)
     assert tallies.of_mailbox(mailbox) == ChunkSums(
         {
             0: Chunk(sums(4), AT + 2),
@@ -149,8 +165,8 @@ def test_chunks_that_a_whole_count_does_not_name_are_empty(tallies: Tallies, mai
 def test_a_late_whole_count_empties_nothing_that_was_counted_since(
     tallies: Tallies, mailbox: UUID
 ) -> None:
-    tallies.counted(mailbox, {0: sums(5), 1: sums(6)}, AT + 10)
-    tallies.counted_whole(mailbox, {0: sums(4)}, AT)
+    tallies.counted({mailbox: {0: sums(5), 1: sums(6)}}, AT + 10)
+    tallies.counted_whole({mailbox: {0: sums(4)}}, AT)
     book = tallies.of_mailbox(mailbox)
     assert book.whole
     assert book.chunks == {0: Chunk(sums(5), AT + 10), 1: Chunk(sums(6), AT + 10)}
@@ -158,10 +174,10 @@ def test_a_late_whole_count_empties_nothing_that_was_counted_since(
 
 def test_when_a_mailbox_was_counted_whole(tallies: Tallies, mailbox: UUID) -> None:
     assert tallies.of_mailbox(mailbox).whole_at is None
-    tallies.counted_whole(mailbox, {0: sums(1)}, AT)
-    tallies.counted(mailbox, {0: sums(2)}, AT + 5)
+    tallies.counted_whole({mailbox: {0: sums(1)}}, AT)
+    tallies.counted({mailbox: {0: sums(2)}}, AT + 5)
     assert tallies.of_mailbox(mailbox).whole_at == AT
-    tallies.counted_whole(mailbox, {}, AT + 7)
+    tallies.counted_whole({mailbox: {}}, AT + 7)
     assert tallies.of_mailbox(mailbox).whole_at == AT + 7
 
 
@@ -208,7 +224,7 @@ def test_a_mailbox_that_is_marked_often_is_noted_each_hour(
 
 
 def test_without_a_mark_nobody_is_named(tallies: Tallies, clock: SetClock, mailbox: UUID) -> None:
-    tallies.counted_whole(mailbox, {0: sums(1)}, clock.now)
+    tallies.counted_whole({mailbox: {0: sums(1)}}, clock.now)
     tallies.mark({}, clock.now)
     assert list(tallies.marked_in(clock.now // HOUR)) == []
 
@@ -230,7 +246,7 @@ def test_thousands_of_marks_at_once(tallies: Tallies, clock: SetClock) -> None:
 
 def test_thousands_of_counts_at_once(tallies: Tallies, mailbox: UUID) -> None:
     counts = {number: sums(number, 1, 2) for number in range(2500)}
-    tallies.counted_whole(mailbox, counts, AT)
+    tallies.counted_whole({mailbox: counts}, AT)
     book = tallies.of_mailbox(mailbox)
     assert book == ChunkSums(
         {number: Chunk(each, AT) for number, each in counts.items()}, whole=True
@@ -246,9 +262,9 @@ def test_with_another_width_everything_is_counted_anew(
 ) -> None:
     wide, narrow = (CassandraTallies(store, width) for width in (WIDTH, WIDTH // 10))
     wide.mark({mailbox: [1]}, clock.now)
-    wide.counted_whole(mailbox, {0: sums(5)}, AT)
+    wide.counted_whole({mailbox: {0: sums(5)}}, AT)
     assert narrow.of_mailbox(mailbox) == ChunkSums({}, whole=False)
-    narrow.counted_whole(mailbox, {9: sums(5)}, AT + 1)
+    narrow.counted_whole({mailbox: {9: sums(5)}}, AT + 1)
     assert narrow.of_mailbox(mailbox) == ChunkSums({9: Chunk(sums(5), AT + 1)}, whole=True)
     assert wide.of_mailbox(mailbox).chunks.keys() == {0, 1}
     assert set(narrow.marked_in(clock.now // HOUR)) == {mailbox}
@@ -256,7 +272,7 @@ def test_with_another_width_everything_is_counted_anew(
 
 @pytest.mark.stack
 def test_another_process_knows_it_too(store: Store, clock: SetClock, mailbox: UUID) -> None:
-    CassandraTallies(store, WIDTH).counted_whole(mailbox, {0: sums(5)}, AT)
+    CassandraTallies(store, WIDTH).counted_whole({mailbox: {0: sums(5)}}, AT)
     assert CassandraTallies(store, WIDTH).of_mailbox(mailbox).whole
 
 

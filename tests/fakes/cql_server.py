@@ -1,4 +1,6 @@
-"""A CQL server that answers prepared reads from memory: protocol version 4, one node, no writes.
+"""A CQL server that answers prepared reads from memory: protocol version 4, one node.
+
+It takes prepared updates, and forgets them.
 
 It runs in a process of its own, so that what it spends is not the client's. A real driver connects
 to it as to a cluster: it finds a node, tokens, keyspaces, and the columns of the tables.
@@ -16,19 +18,29 @@ from functools import partial
 from multiprocessing.connection import Connection
 from uuid import UUID
 
-from tests.fakes.cql_tables import FakeTable, Select, option, select
+from tests.fakes.cql_tables import (
+    FakeTable,
+    Select,
+    Update,
+    option,
+    partition_marks,
+    select,
+    update,
+)
 
 VERSION = 4
 ERROR, STARTUP, READY, OPTIONS, SUPPORTED, QUERY, RESULT, PREPARE, EXECUTE, REGISTER = (
     0x00, 0x01, 0x02, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0B,
 )  # fmt: skip
+BATCH = 0x0D
 PROTOCOL_ERROR, INVALID = 0x000A, 0x2200
 VOID, ROWS, PREPARED = 1, 2, 4
 ONE_TABLE, NO_NAMES = 0x1, 0x4
 """Flags of an answer's columns: all of one table; left out, for the client knows them."""
 SKIP_NAMES = 0x02
 """Flag of a request: the client knows the columns."""
-READ = re.compile(r"SELECT (.+?) FROM (\w+)\.(\w+)(?: WHERE (.+))?", re.IGNORECASE)
+READ = re.compile(r"SELECT (.+?) FROM (\w+)\.(\w+)(?: WHERE (.+?))?( LIMIT \?)?", re.IGNORECASE)
+UPDATE = re.compile(r"UPDATE (\w+)\.(\w+)( USING TIMESTAMP \?)? SET (.+) WHERE (.+)")
 NODE = UUID(int=1)
 PATIENCE = 60.0
 
@@ -43,7 +55,7 @@ class CqlServer:
     def __init__(self, tables: Iterable[FakeTable]) -> None:
         own = [*tables]
         self._tables = {(each.keyspace, each.name): each for each in (*own, *_system(own))}
-        self._prepared: list[Select | None] = []
+        self._prepared: list[Select | Update | None] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, until the client closes it."""
@@ -64,11 +76,19 @@ class CqlServer:
             return ERROR, struct.pack(">i", PROTOCOL_ERROR) + _string(why)
         if operation in NO_QUESTION:
             return NO_QUESTION[operation]
-        answers = {QUERY: self._query, PREPARE: self._prepare, EXECUTE: self._execute}
+        answers = {
+            QUERY: self._query,
+            PREPARE: self._prepare,
+            EXECUTE: self._execute,
+            BATCH: self._take,
+        }
         try:
             return RESULT, answers[operation](body)
         except CannotAnswer as why:
             return ERROR, struct.pack(">i", INVALID) + _string(str(why))
+
+    def _take(self, _writes: bytes) -> bytes:
+        return struct.pack(">i", VOID)
 
     def _query(self, body: bytes) -> bytes:
         cql = _long_string(body)
@@ -78,26 +98,29 @@ class CqlServer:
         return struct.pack(">i", ROWS) + _columns(read) + _rows(*read.answer(()))
 
     def _prepare(self, body: bytes) -> bytes:
-        """Whatever is no read is prepared too, and refused when it is executed."""
+        """Whatever it does not know is prepared too, and refused when it is executed."""
         cql = _long_string(body)
-        read = self._read(cql)
+        read = self._read(cql) or self._update(cql)
         self._prepared.append(read)
         number = struct.pack(">HI", 4, len(self._prepared) - 1)
         if read is None:
             nothing = struct.pack(">iii", 0, 0, 0) + struct.pack(">ii", NO_NAMES, 0)
             return struct.pack(">i", PREPARED) + number + nothing
-        marks, partition = read.marks, read.partition_marks
+        marks, partition = read.marks, partition_marks(read)
         asked = struct.pack(">iii", ONE_TABLE, len(marks), len(partition))
         asked += b"".join(struct.pack(">H", place) for place in partition)
         asked += _string(read.table.keyspace) + _string(read.table.name)
         asked += b"".join(_string(name) + option(kind) for name, kind in marks)
-        return struct.pack(">i", PREPARED) + number + asked + _columns(read)
+        columns = _columns(read) if isinstance(read, Select) else struct.pack(">ii", NO_NAMES, 0)
+        return struct.pack(">i", PREPARED) + number + asked + columns
 
     def _execute(self, body: bytes) -> bytes:
         (number,) = struct.unpack_from(">I", body, 2)
         read = self._prepared[number]
         if read is None:
-            raise CannotAnswer("this server answers reads only")
+            raise CannotAnswer("this server does not know this statement")
+        if isinstance(read, Update):
+            return struct.pack(">i", VOID)
         (flags,) = struct.unpack_from(">B", body, 8)
         rows = _rows(*read.answer(_values(body) if flags & 0x01 else ()))
         if flags & SKIP_NAMES:
@@ -108,12 +131,20 @@ class CqlServer:
         match = READ.fullmatch(cql.strip().rstrip(";"))
         if match is None:
             return None
-        names, keyspace, table, where = match.groups()
+        names, keyspace, table, where, limit = match.groups()
         found = self._tables.get((keyspace, table))
         if found is None and keyspace.startswith("system"):  # this server has no rows of it
             columns = ["nothing"] if names.strip() == "*" else names.split(", ")
             found = FakeTable(keyspace, table, dict.fromkeys(columns, "text"), ())
-        return select(found, names, where) if found else None
+        return select(found, names, where, limit is not None) if found else None
+
+    def _update(self, cql: str) -> Update | None:
+        match = UPDATE.fullmatch(cql.strip())
+        if match is None:
+            return None
+        keyspace, table, timed, cells, where = match.groups()
+        found = self._tables.get((keyspace, table))
+        return update(found, timed is not None, cells, where) if found else None
 
 
 def _system(tables: Sequence[FakeTable]) -> list[FakeTable]:

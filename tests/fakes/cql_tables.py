@@ -16,7 +16,7 @@ from typing import Any
 CREATED = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)\.(\w+) \(\n(.*)\n\)", re.DOTALL)
 COLUMN = re.compile(r"    ([a-z]\w*) (.+?)( PRIMARY KEY)?,?$", re.MULTILINE)
 PRIMARY = re.compile(r"^    PRIMARY KEY \((?:\(([^)]+)\)|(\w+))", re.MULTILINE)
-CONDITION = re.compile(r"(\w+) ?(=|IN) ?('[^']*'|\?)")
+CONDITION = re.compile(r"(\w+) ?(=|IN|>=|<=) ?('[^']*'|\?)")
 
 Cell = bytes
 """A value with its length before it; the length is -1 where it is null."""
@@ -25,6 +25,7 @@ NULL: Cell = struct.pack(">i", -1)
 
 TYPES: Mapping[str, tuple[int, Callable[[Any], bytes]]] = {
     "bigint": (0x02, lambda value: struct.pack(">q", value)),
+    "counter": (0x05, lambda value: struct.pack(">q", value)),
     "boolean": (0x04, lambda value: bytes([value])),
     "int": (0x09, lambda value: struct.pack(">i", value)),
     "timestamp": (0x0B, lambda value: struct.pack(">q", round(value.timestamp() * 1000))),
@@ -101,11 +102,20 @@ class FakeTable:
 
 @dataclass
 class Condition:
-    """``column = …`` or ``column IN …``; ``literal`` is the value that stands in the statement."""
+    """A column is ``=``, ``IN``, ``>=`` or ``<=``; ``literal`` stands in the statement itself."""
 
     column: str
-    several: bool
+    is_: str
     literal: Cell | None
+
+    @property
+    def several(self) -> bool:
+        """Whether its value is a list."""
+        return self.is_ == "IN"
+
+    def holds(self, cell: Cell, value: Cell) -> bool:
+        """Whether a cell is in the range that ends here; numbers below zero are not."""
+        return cell >= value if self.is_ == ">=" else cell <= value
 
 
 @dataclass
@@ -115,25 +125,20 @@ class Select:
     table: FakeTable
     columns: tuple[str, ...]
     where: tuple[Condition, ...]
+    limited: bool = False
     _known: dict[tuple[Cell, ...], tuple[int, bytes]] = field(default_factory=dict)
 
     @property
     def marks(self) -> list[tuple[str, str]]:
         """Name and type of each question mark, as Cassandra calls them."""
-        return [
+        found = [
             (f"in({each.column})", f"list<{self.table.columns[each.column]}>")
             if each.several
             else (each.column, self.table.columns[each.column])
             for each in self.where
             if each.literal is None
         ]
-
-    @property
-    def partition_marks(self) -> list[int]:
-        """Which marks are the whole partition key; none where one of them has several values."""
-        places = {name: place for place, (name, _) in enumerate(self.marks)}
-        found = [places[name] for name in self.table.partition if name in places]
-        return found if len(found) == len(self.table.partition) else []
+        return [*found, ("[limit]", "int")] if self.limited else found
 
     def answer(self, values: tuple[Cell, ...]) -> tuple[int, bytes]:
         """How many rows these values lead to, and the rows as they are sent."""
@@ -146,13 +151,38 @@ class Select:
 
     def _numbers(self, values: tuple[Cell, ...]) -> Iterable[int]:
         given = iter(values)
-        wanted = [
-            [each.literal] if each.literal else _several(next(given)) if each.several
+        wanted = {
+            number: [each.literal] if each.literal else _several(next(given)) if each.several
             else [next(given)]
-            for each in self.where
-        ]  # fmt: skip
-        columns = tuple(each.column for each in self.where)
-        return self.table.found(columns, product(*wanted))
+            for number, each in enumerate(self.where)
+        }  # fmt: skip
+        ranges = [(self.where[at], wanted.pop(at)[0]) for at in [*wanted] if self._is_range(at)]
+        columns = tuple(self.where[at].column for at in wanted)
+        rows, found = self.table.cells(), self.table.found(columns, product(*wanted.values()))
+        within = [
+            number
+            for number in found
+            if all(each.holds(rows[number][each.column], value) for each, value in ranges)
+        ]
+        return within[: struct.unpack(">ii", next(given))[1]] if self.limited else within
+
+    def _is_range(self, number: int) -> bool:
+        return self.where[number].is_ in (">=", "<=")
+
+
+@dataclass
+class Update:
+    """A write of one row, taken apart by its marks."""
+
+    table: FakeTable
+    marks: list[tuple[str, str]]
+
+
+def partition_marks(of: Select | Update) -> list[int]:
+    """Which marks are the whole partition key; none where one of them has several values."""
+    places = {name: place for place, (name, _) in enumerate(of.marks)}
+    found = [places[name] for name in of.table.partition if name in places]
+    return found if len(found) == len(of.table.partition) else []
 
 
 def _several(values: Cell) -> list[Cell]:
@@ -165,7 +195,7 @@ def _several(values: Cell) -> list[Cell]:
     return list(dict.fromkeys(found))
 
 
-def select(table: FakeTable, names: str, where: str | None) -> Select | None:
+def select(table: FakeTable, names: str, where: str | None, limited: bool) -> Select | None:
     """A read of the table; None where its conditions are beyond this server."""
     columns = tuple(table.columns) if names.strip() == "*" else tuple(names.lower().split(", "))
     parts = where.split(" AND ") if where else []
@@ -175,13 +205,23 @@ def select(table: FakeTable, names: str, where: str | None) -> Select | None:
     conditions = [
         Condition(
             each[1],
-            each[2] == "IN",
+            each[2],
             None if each[3] == "?" else cell(table.columns[each[1]], each[3][1:-1]),
         )
         for each in found
         if each
     ]
-    return Select(table, columns, tuple(conditions))
+    return Select(table, columns, tuple(conditions), limited)
+
+
+def update(table: FakeTable, timed: bool, cells: str, where: str) -> Update | None:
+    """A write of the table; None where it has more than columns that are set to marks."""
+    parts = [*cells.split(", "), *where.split(" AND ")]
+    names = [part.removesuffix(" = ?") for part in parts]
+    if not set(names) <= table.columns.keys():
+        return None
+    marks = [(name, table.columns[name]) for name in names]
+    return Update(table, [("[timestamp]", "bigint"), *marks] if timed else marks)
 
 
 def declared(statements: Iterable[str], more: Mapping[str, str] | None = None) -> list[FakeTable]:

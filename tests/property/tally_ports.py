@@ -6,8 +6,9 @@ that is sent is held against what the world knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from queue import Empty
 from threading import Event
 from uuid import UUID
@@ -15,7 +16,7 @@ from uuid import UUID
 from checkpoints.tallies import ChunkSums
 from reconcilers.capture.frontier import Marks
 from reconcilers.counters.drift import Interval
-from reconcilers.declared.tally import Listed, QuotaRoot, Sums, Tally
+from reconcilers.declared.tally import Listed, QuotaRoot, Sums, Tally, UidRange
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.rows.finding import Finding
 from reconcilers.words.errors import Unreachable
@@ -106,6 +107,10 @@ class Ports:
         self.hiccup()
         return stored
 
+    def stored_of(self, tally: Tally, keys: Sequence[UUID | str]) -> dict[UUID | str, Sums]:
+        found = {each: self.stored(tally, each) for each in keys}
+        return {each: sums for each, sums in found.items() if sums is not None}
+
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         """By pages: what changes meanwhile is seen on later ones."""
         for uid in sorted(uid for at, uid in self.world.listed if at == mailboxid):
@@ -133,6 +138,21 @@ class Ports:
 
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
         return frozenset(self.world.mailboxes)
+
+    def owners_of(self, mailboxids: Sequence[UUID]) -> dict[UUID, QuotaRoot]:
+        return {each: ROOT for each in mailboxids if each in self.world.mailboxes}
+
+    def mailboxes_of(
+        self, roots: Sequence[QuotaRoot]
+    ) -> Iterator[tuple[QuotaRoot, frozenset[UUID]]]:
+        yield from ((each, self.mailboxes(each)) for each in roots)
+
+    def listed_in(
+        self, ranges: Sequence[UidRange], most: int
+    ) -> Iterator[tuple[UidRange, Sequence[Listed]]]:
+        for each in ranges:
+            self.hiccup()
+            yield each, list(islice(self.listed(*each), most))
 
     def add(self, write: AddToCounter) -> None:
         row = (write.tally.name, write.key)
@@ -206,13 +226,19 @@ class SlowTallies:
         self.ports.hiccup()
         return book
 
-    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+    def of_mailboxes(self, mailboxids: Collection[UUID]) -> dict[UUID, ChunkSums]:
         self.ports.hiccup()
-        self.ports.world.tallies.counted(mailboxid, sums, began)
+        books = self.ports.world.tallies.of_mailboxes(mailboxids)
+        self.ports.hiccup()
+        return books
 
-    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
+    def counted(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
         self.ports.hiccup()
-        self.ports.world.tallies.counted_whole(mailboxid, sums, began)
+        self.ports.world.tallies.counted(sums, began)
+
+    def counted_whole(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
+        self.ports.hiccup()
+        self.ports.world.tallies.counted_whole(sums, began)
 
 
 @dataclass(slots=True)

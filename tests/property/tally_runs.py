@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Event
@@ -16,14 +17,14 @@ from prometheus_client import CollectorRegistry
 
 from checkpoints.losses import Loss, end_memory
 from reconcilers.counters.drift import Evidence
-from reconcilers.declared.tally import Sum, Sums, Tally
+from reconcilers.declared.tally import Sum, Sums
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.errors import ReconcilerError
 from reconcilers.words.model import Micros
-from streaming.counters import changed_mailboxes
+from streaming.counters import changed_mailboxes, screening_queue
 from streaming.counters import loop as loop_module
 from streaming.counters.both_sides import BothSides
-from streaming.counters.changed_mailboxes import ChangedMailboxes, MarkedHours
+from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.correct import Corrector
 from streaming.counters.count import MailboxCounter
 from streaming.counters.counter_findings import CorrectionLimits, CounterFindings
@@ -36,6 +37,8 @@ from streaming.counters.pending_counter import PendingCounter, WaitingLook
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
+from streaming.counters.screening import Screening
+from streaming.counters.screening_queue import MarkedHours, ScreeningQueue
 from streaming.counters.unmarked_changes import LossRules, WatchedTallies
 from streaming.monitoring.metrics import Metrics
 from streaming.steps.parking import Parking
@@ -160,7 +163,13 @@ class Instance:
         counters = CounterRows(FAMILIES, owners)
         self.loop = CounterLoop(
             scheduler=watch,
-            changed=ChangedMailboxes(watch, counters, MarkedHours(world.tallies.marked_in)),
+            changed=ChangedMailboxes(
+                watch,
+                counters,
+                ScreeningQueue(MarkedHours(world.tallies.marked_in), clock, watch.rules),
+                self._screening(tallies, clock).of,
+                at_once=2,
+            ),
             counters=counters,
             findings=findings,
             asked=(),
@@ -184,8 +193,12 @@ class Instance:
         self.counts.update(["loss proven"])
         end_memory(world.lineage, MemoryLosses().record, Loss(world.now, why))
 
-    def _count(self, tally: Tally, outcome: str) -> None:
-        self.counts[outcome] += 1
+    def _screening(self, tallies: WatchedTallies, clock: Callable[[], Micros]) -> Screening:
+        kept, slack = [each for family in FAMILIES for each in family.tallies], tallies.rules.slack
+        return Screening(self.ports, tallies.kept, kept, clock, WIDTH, slack, since=0)
+
+    def _count(self, _tally: str, outcome: str, number: int) -> None:
+        self.counts[outcome] += number
 
     def _hear(self, finding: Finding, ended: State | None) -> None:
         self.told[(ended or finding.state).value] += 1
@@ -261,8 +274,10 @@ class Run:
         until = self.world.now + duration
         clock = SimpleNamespace(monotonic=lambda: self.world.now / 1e6)
         tick = patch.object(loop_module, "TICK", self.climate.idle / 1e6)
-        others = patch.object(changed_mailboxes, "time", clock)
-        with patch.object(loop_module, "time", clock), others, tick:
+        with ExitStack() as patched:
+            for each in (loop_module, changed_mailboxes, screening_queue):
+                patched.enter_context(patch.object(each, "time", clock))
+            patched.enter_context(tick)
             while self.world.now < until:
                 instance = self.instance()
                 try:

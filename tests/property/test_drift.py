@@ -280,7 +280,7 @@ def with_stale_tallies(seed: int) -> Run:
     def spoil() -> None:
         mailbox = world.rng.choice(world.mailboxes)
         wrong = {each: world.rng.randrange(5) for each in Sum}
-        world.tallies.counted(mailbox, {world.rng.randrange(3): wrong}, world.now)
+        world.tallies.counted({mailbox: {world.rng.randrange(3): wrong}}, world.now)
         world.later(world.rng.randrange(3 * K * run.climate.cycle), spoil)
 
     spoil()

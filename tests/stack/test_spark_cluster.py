@@ -22,11 +22,13 @@ from deploy.embedded.jars import folder
 from deploy.embedded.spark_cluster import SparkCluster
 from deploy.embedded.wait import HANG_S, until
 from reconcilers.declared.family import bind
+from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.words.errors import SparkDied, Unreachable
 from reconcilers.words.model import Slot
 from streaming.pipeline.cores import cores
 from streaming.pipeline.executors import EndWithoutExecutors, ExecutorWatch
 from streaming.pipeline.needs import refuse_without_spark
+from streaming.pipeline.screen_task import ScreenJob, on_workers
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_state import RunningSpark
 from streaming.pipeline.worker import RESULT_SCHEMA, Job, look_task, read_looks
@@ -35,7 +37,9 @@ from streaming.tables import schema_of
 from streaming.tables.session import open_session
 from tests.bench.look_alone import share_of
 from tests.builders.mail_rows import fake_tables, lineage_rows, rows_by_table, truth_rows
+from tests.builders.screened_mail import screened_mail
 from tests.builders.server_looks import no_examiner
+from tests.builders.server_screening import screening_at
 from tests.fakes.cql_server import serving
 from tests.spark_tasks import held
 from tests.stack.spark_looks import PACKAGES, connected, places
@@ -130,6 +134,19 @@ def test_the_products_look_finds_the_same_on_executors(
         found = read_looks(row.result for row in looked.collect())
     assert found.examined == ROWS
     assert [each.slot for each in found.suspects] == [Slot(differs["mailboxid"], 1)]
+
+
+def test_the_products_screening_finds_the_same_on_executors(
+    spark: SparkSession, settings: Settings
+) -> None:
+    ids, rows = screened_mail(mailboxes=1_500, messages=3, wrong=4)
+    with serving(list(fake_tables(KEYSPACE, OWN, rows))) as port:
+        cassandra = {"port": port, "keyspace": KEYSPACE, "own_keyspace": OWN}
+        own = Settings.model_validate(settings.model_dump() | {"cassandra": cassandra})
+        job = ScreenJob(own, own.families()[0], [MAILBOX_COUNTERS], 0, screening_at)
+        found = on_workers(spark, lambda: job)(ids)
+    assert found.suspected == set(ids[:4])
+    assert found.agree == {MAILBOX_COUNTERS.name: 1_496}
 
 
 def test_a_stage_that_waits_names_the_host(

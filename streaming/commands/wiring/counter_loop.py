@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from checkpoints.cassandra import CassandraRounds, CassandraSweeps
@@ -12,14 +12,15 @@ from checkpoints.losses import Cause
 from checkpoints.sweeps import of_systems
 from reconcilers.counters.drift import Evidence
 from reconcilers.declared.family import Family
-from reconcilers.declared.tally import Sum, Tally
+from reconcilers.declared.tally import Sum
 from reconcilers.limits.breakers import OF_COUNTERS, Breaker, BreakerLimits
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.commands.wiring.workers import screening, screening_with
 from streaming.counters.both_sides import BothSides
-from streaming.counters.changed_mailboxes import ChangedMailboxes, MarkedHours
+from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.correct import Corrector
 from streaming.counters.correction_breaker import CorrectionBreaker
 from streaming.counters.count import MailboxCounter
@@ -34,15 +35,22 @@ from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
+from streaming.counters.screening import ScreenMailboxes
+from streaming.counters.screening_queue import MarkedHours, ScreeningQueue
 from streaming.counters.unmarked_changes import LossRules, WatchedTallies
 from streaming.monitoring.metrics import Metrics
 from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
 from streaming.pipeline.breakers import BreakerWatch
+from streaming.pipeline.screen_task import ON_WORKERS, ScreenJob, on_workers
+from streaming.pipeline.session import spark_session
 from streaming.settings import Mode, Settings, TallySettings
 from streaming.steps.parking import Parking
 from streaming.tables import CounterTables, Nodes, Tables, connect
 from streaming.tables.live_tables import uses_of
+
+IN_THREAD = 1_000
+"""Mailboxes that the counting thread screens before batches have their turn."""
 
 
 def build_counter_loop(
@@ -71,16 +79,14 @@ def build_counter_loop(
         tables, counting, owners, rounds, canaries, now_micros, recent, tallies.heard
     )
     progress = CounterProgress(opened.metrics)
+    count = partial(_looked, progress, breaker)
     scheduler = CounterScheduler(
-        observer,
-        findings,
-        correcting,
-        now_micros,
-        _rules(settings),
-        partial(_looked, progress, breaker),
+        observer, findings, correcting, now_micros, _rules(settings), count
     )
     counters = CounterRows(families, owners, live.is_kept)
-    changed = _changed(opened, scheduler, counters, live)
+    screen, at_once = _screen(opened, tables, partial(_screen_job, opened, families, live, tallies))
+    queue = ScreeningQueue(MarkedHours(ours.tallies.marked_in), now_micros, scheduler.rules)
+    changed = ChangedMailboxes(scheduler, counters, queue, screen, at_once, _epoch(opened, live))
     asked = (trouble, breaker.why)
     return CounterLoop(scheduler, changed, counters, findings, asked, progress)
 
@@ -90,14 +96,26 @@ def _live(settings: Settings, families: tuple[Family, ...]) -> LiveTables:
     return LiveTables.of(families, partial(uses_of, session, keyspace), time_awake_or_asleep)
 
 
-def _changed(
-    opened: OpenedStream, scheduler: CounterScheduler, counters: CounterRows, live: LiveTables
-) -> ChangedMailboxes:
-    tallies, keyspace = opened.job.connections().tallies, opened.settings.cassandra.keyspace
-    sweeps = CassandraSweeps(opened.store, keyspace)
-    of_messages, names = partial(_swept_at, sweeps), opened.job.family.names
-    epoch = lambda: (of_messages(names), live.kept())  # noqa: E731
-    return ChangedMailboxes(scheduler, counters, MarkedHours(tallies.marked_in), epoch)
+def _screen_job(
+    opened: OpenedStream, families: Sequence[Family], live: LiveTables, tallies: WatchedTallies
+) -> ScreenJob:
+    kept = [each for family in families for each in family.tallies if live.is_kept(each)]
+    return ScreenJob(opened.settings, opened.job.family, kept, tallies.since, screening)
+
+
+def _screen(
+    opened: OpenedStream, tables: CounterTables, job: Callable[[], ScreenJob]
+) -> tuple[ScreenMailboxes, int]:
+    """What screens mailboxes: this thread or, on a cluster, workers; and how many at once."""
+    if opened.settings.stream.is_local:
+        return lambda mailboxids: screening_with(job(), tables).of(mailboxids), IN_THREAD
+    tables.pace.share(2)  # the workers have the other half
+    return on_workers(spark_session(opened.settings), job), ON_WORKERS
+
+
+def _epoch(opened: OpenedStream, live: LiveTables) -> Callable[[], object]:
+    sweeps = CassandraSweeps(opened.store, opened.settings.cassandra.keyspace)
+    return lambda: (_swept_at(sweeps, opened.job.family.names), live.kept())
 
 
 def _swept_at(sweeps: CassandraSweeps, systems: Collection[str]) -> Micros | None:
@@ -168,6 +186,7 @@ def _rules(settings: Settings) -> LookRules:
         window=to_micros(tally.window),
         evidence=Evidence(tally.looks, 2 * tally.looks),
         root_lag=to_micros(tally.max_quota_lag),
+        latest=to_micros(max(tally.max_update_lag, tally.max_quota_lag)),
     )
 
 
@@ -216,10 +235,10 @@ def limits_of_corrections(tally: TallySettings) -> BreakerLimits:
 
 
 def _looked(
-    progress: CounterProgress, breaker: CorrectionBreaker, tally: Tally, outcome: str
+    progress: CounterProgress, breaker: CorrectionBreaker, tally: str, outcome: str, number: int
 ) -> None:
-    progress.observed(tally, outcome)
-    breaker.looked(outcome)
+    progress.observed(tally, outcome, number)
+    breaker.looked(outcome, number)
 
 
 def trouble_of(settings: Settings, lease: Lease | None) -> Callable[[], Waiting | None]:

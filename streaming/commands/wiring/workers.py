@@ -32,8 +32,10 @@ from reconcilers.rows.finding import Attempts
 from reconcilers.words.model import Kind
 from streaming.again.past import PastRows
 from streaming.commands.wiring.used_tables import used
+from streaming.counters.screening import Screening
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.behind import longest_age_of
+from streaming.pipeline.screen_task import ScreenJob
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import CassandraSettings, Settings
 from streaming.steps.accepted_together import AcceptedTogether
@@ -45,6 +47,7 @@ from streaming.steps.own_keyspace import OwnKeyspace
 from streaming.steps.pauses import PauseWatch
 from streaming.tables import (
     ContentTables,
+    CounterTables,
     MailboxOwners,
     Nodes,
     Tables,
@@ -149,6 +152,26 @@ def _scans(settings: Settings, of: _ByName) -> tuple[UndecodedScans, RateLimiter
     reads = _raw_reads(cassandra)
     pace = RateLimiter(settings.sweep.rows_per_second)
     return UndecodedScans(reads, cassandra.keyspace, scans_of(of.family), pace), pace
+
+
+def screening(of: ScreenJob) -> Screening:
+    """What screens mailboxes in this process, at half the pace of counting: the thread has half."""
+    tables = _counters(of.settings, _ByName(of.family))
+    tables.pace.share(2 * of.tasks)
+    return screening_with(of, tables)
+
+
+def screening_with(of: ScreenJob, tables: CounterTables) -> Screening:
+    """The same with these tables."""
+    kept = connections(of.settings, of.family).tallies
+    slack = to_micros(of.settings.stream.delay) // 2
+    return Screening(tables, kept, of.tallies, now_micros, of.settings.tally.chunk, slack, of.since)
+
+
+@cache
+def _counters(settings: Settings, of: _ByName) -> CounterTables:
+    session, pace = connect(settings.cassandra), settings.tally.rows_per_second
+    return CounterTables(session, settings.cassandra, of.family, pace)
 
 
 @cache

@@ -43,17 +43,23 @@ class MemoryTallies:
         chunks, whole_at = dict(self._chunks.get(mailboxid, {})), self._whole.get(mailboxid)
         return ChunkSums(chunks, whole_at is not None, whole_at)
 
-    def counted(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        chunks = self._chunks.setdefault(mailboxid, {})
-        for number, each in sums.items():
-            before = chunks.get(number, Chunk())
-            if before.counted_at is None or before.counted_at <= began:
-                chunks[number] = replace(before, sums=each, counted_at=began)
+    def of_mailboxes(self, mailboxids: Collection[UUID]) -> dict[UUID, ChunkSums]:
+        there = self._chunks.keys() | self._whole.keys()
+        return {each: self.of_mailbox(each) for each in mailboxids if each in there}
 
-    def counted_whole(self, mailboxid: UUID, sums: Mapping[int, Sums], began: Micros) -> None:
-        others = self._chunks.get(mailboxid, {}).keys() - sums.keys()
-        self.counted(mailboxid, {**dict.fromkeys(others, NOTHING), **sums}, began)
-        self._whole[mailboxid] = max(began, self._whole.get(mailboxid, began))
+    def counted(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
+        for mailboxid, its in sums.items():
+            chunks = self._chunks.setdefault(mailboxid, {})
+            for number, each in its.items():
+                before = chunks.get(number, Chunk())
+                if before.counted_at is None or before.counted_at <= began:
+                    chunks[number] = replace(before, sums=each, counted_at=began)
+
+    def counted_whole(self, sums: Mapping[UUID, Mapping[int, Sums]], began: Micros) -> None:
+        for mailboxid, its in sums.items():
+            others = self._chunks.get(mailboxid, {}).keys() - its.keys()
+            self.counted({mailboxid: {**dict.fromkeys(others, NOTHING), **its}}, began)
+            self._whole[mailboxid] = max(began, self._whole.get(mailboxid, began))
 
 
 class MemoryRounds:

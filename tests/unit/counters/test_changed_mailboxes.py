@@ -14,14 +14,17 @@ from checkpoints.clock import HOUR
 from checkpoints.tallies import MARKS_KEPT_DAYS
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.words.errors import Unreachable
-from streaming.counters import changed_mailboxes
+from streaming.counters import changed_mailboxes, screening_queue
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.changed_mailboxes import MARKS_AT_ONCE, ChangedMailboxes, MarkedHours
+from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.counter_row import CounterRows
-from tests.builders.counters import BOB, Bench
-from tests.builders.rows import DELAY, NOW
+from streaming.counters.screening import Screened
+from streaming.counters.screening_queue import MARKS_AT_ONCE, MarkedHours, ScreeningQueue
+from tests.builders.counters import BOB, GATHER, Bench
+from tests.builders.rows import DELAY, NOW, SECOND
 
 NEVER = float("inf")
+LATEST = 1_800 * SECOND
 
 
 def boxes(number: int, first: int = 0) -> list[UUID]:
@@ -49,14 +52,26 @@ class Scheduled:
 
     bench: Bench = field(default_factory=Bench)
     marks: Marks = field(default_factory=Marks)
+    screened: list[UUID] = field(default_factory=list)
+    queue: ScreeningQueue = field(init=False)
     changed: ChangedMailboxes = field(init=False)
 
     def __post_init__(self) -> None:
         hours = MarkedHours(self.marks.marked_in)
-        self.changed = ChangedMailboxes(self.bench.watch, self.bench.subjects, hours)
+        bench, rules = self.bench, replace(self.bench.watch.rules, latest=LATEST)
+        self.queue = ScreeningQueue(hours, bench.clock, rules)
+        self.changed = ChangedMailboxes(
+            bench.watch, bench.subjects, self.queue, self._screen, at_once=2
+        )
+
+    def _screen(self, mailboxids: Sequence[UUID]) -> Screened:
+        """Every one of them may be wrong."""
+        assert len(mailboxids) <= 2
+        self.screened.extend(mailboxids)
+        return Screened(set(mailboxids))
 
     def came(self, mailboxes: Sequence[UUID], since: int) -> None:
-        self.changed.take(BatchSummary(dict.fromkeys(mailboxes, 1), since=since))
+        self.queue.take(BatchSummary(dict.fromkeys(mailboxes, 1), since=since))
 
     def mailboxes(self) -> set[UUID]:
         """Those with a pending counter, after all had time."""
@@ -65,15 +80,54 @@ class Scheduled:
 
 
 @pytest.fixture
-def scheduled() -> Scheduled:
-    return Scheduled()
+def scheduled(monkeypatch: pytest.MonkeyPatch) -> Scheduled:
+    made = Scheduled()
+    clock = SimpleNamespace(monotonic=lambda: made.bench.now / SECOND)
+    monkeypatch.setattr(screening_queue, "time", clock)
+    return made
+
+
+def test_changes_are_gathered_for_a_window_before_they_are_screened(scheduled: Scheduled) -> None:
+    scheduled.mailboxes()
+    for _ in range(3):
+        scheduled.came(boxes(3), since=NOW)
+        scheduled.bench.now += GATHER // 3 - 1
+        assert scheduled.mailboxes() == set()
+    scheduled.bench.now += 3
+    assert scheduled.mailboxes() == set(boxes(3))
+    assert sorted(scheduled.screened) == boxes(3)
+
+
+def test_what_agrees_is_let_go(scheduled: Scheduled) -> None:
+    agree = Counter({MAILBOX_COUNTERS.name: 2})
+    scheduled.changed.screen = lambda mailboxids: Screened({mailboxids[0]}, agree)
+    scheduled.came(boxes(2), since=NOW)
+    assert len(scheduled.mailboxes()) == 1
+    assert scheduled.bench.counts == {"agrees": 2}
+    assert len(scheduled.queue) == 0
+
+
+def test_an_hours_marks_are_read_again_once_when_all_of_it_has_been_written(
+    scheduled: Scheduled,
+) -> None:
+    """What was in flight at the first screening may have hidden an error of its own size."""
+    hour = NOW // HOUR
+    scheduled.changed.look_for_epoch()
+    scheduled.mailboxes()
+    scheduled.marks.of = {hour: boxes(3)}
+    written = (hour + 1) * HOUR + LATEST + DELAY
+    for at, read in ((written - 1, 0), (written, 1), (written + HOUR - 1, 1)):
+        scheduled.bench.now = at
+        scheduled.mailboxes()
+        assert scheduled.screened == boxes(3) * read
+    assert Counter(scheduled.marks.read)[hour] == 2
 
 
 def test_at_the_start_all_kept_marks_are_read(scheduled: Scheduled) -> None:
     early, late = boxes(2), boxes(2, first=10)
     scheduled.marks.of = {NOW // HOUR - 24: early, NOW // HOUR: late}
     for _ in range(2):
-        scheduled.changed.begin()
+        scheduled.changed.look_for_epoch()
     assert scheduled.mailboxes() == {*early, *late}
     hours = NOW // HOUR - 24 * MARKS_KEPT_DAYS, NOW // HOUR
     assert (scheduled.marks.read[0], scheduled.marks.read[-1]) == hours
@@ -83,12 +137,12 @@ def test_at_the_start_all_kept_marks_are_read(scheduled: Scheduled) -> None:
 def test_what_finds_no_room_is_read_from_its_marks(
     scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 5)
+    monkeypatch.setattr(screening_queue, "MOST_KEPT", 5)
     few, many = boxes(4), boxes(6, first=10)
     scheduled.marks.of = {NOW // HOUR: [*few, *many]}
     scheduled.came(few, since=NOW)
     scheduled.came(many, since=NOW)
-    assert len(scheduled.changed) == len(few)
+    assert len(scheduled.queue) == len(few)
     assert scheduled.mailboxes() == {*few, *many}
 
 
@@ -96,23 +150,23 @@ def test_marks_are_read_from_before_the_batch_whatever_the_clocks_say(
     scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker's clock may differ by the delay."""
-    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 0)
+    monkeypatch.setattr(screening_queue, "MOST_KEPT", 0)
     hour = NOW // HOUR + 5
     scheduled.bench.now = (hour + 1) * HOUR - DELAY
     scheduled.came(boxes(1), since=hour * HOUR + DELAY - 1)
     scheduled.changed.schedule(NEVER)
-    assert scheduled.marks.read == [hour - 1, hour, hour + 1]
+    assert scheduled.marks.read[:3] == [hour - 1, hour, hour + 1]
 
 
 def test_an_hour_that_is_being_read_is_read_again(
     scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A mark that came after its place was passed is found by the second reading only."""
-    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 0)
+    monkeypatch.setattr(screening_queue, "MOST_KEPT", 0)
     first, late = boxes(MARKS_AT_ONCE), boxes(1, first=MARKS_AT_ONCE)
     scheduled.marks.of = {NOW // HOUR: [*first]}
     scheduled.came(first, since=NOW)
-    assert scheduled.changed.hours.next() == first
+    assert scheduled.queue.hours.next() == first
     scheduled.marks.of = {NOW // HOUR: [*late, *first]}
     for _ in range(3):
         scheduled.came(late, since=NOW)
@@ -144,7 +198,7 @@ def test_a_mailbox_that_is_marked_again_is_scheduled_again() -> None:
 
 
 def test_of_many_mailboxes_only_some_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 4)
+    monkeypatch.setattr(screening_queue, "MOST_KEPT", 4)
     hour = NOW // HOUR
     marks = Marks({hour - 1: boxes(3), hour: boxes(3, first=10)})
     hours = MarkedHours(marks.marked_in)
@@ -157,7 +211,7 @@ def test_of_many_mailboxes_only_some_are_remembered(monkeypatch: pytest.MonkeyPa
 def test_after_an_error_the_hour_begins_again(scheduled: Scheduled) -> None:
     scheduled.marks.of = {NOW // HOUR - 1: boxes(3), NOW // HOUR: boxes(3, first=10)}
     scheduled.marks.fails = [Unreachable("no host answered")]
-    scheduled.changed.begin()
+    scheduled.changed.look_for_epoch()
     with pytest.raises(Unreachable):
         scheduled.changed.schedule(NEVER)
     assert scheduled.mailboxes() == {*boxes(3), *boxes(3, first=10)}
@@ -168,7 +222,7 @@ def test_while_too_many_counters_are_pending_mailboxes_wait(
 ) -> None:
     monkeypatch.setattr(changed_mailboxes, "MOST_PENDING", 4)
     scheduled.marks.of = {NOW // HOUR: boxes(20)}
-    scheduled.changed.begin()
+    scheduled.changed.look_for_epoch()
     assert len(scheduled.mailboxes()) == 4
     done = set(boxes(20)) & scheduled.mailboxes()
     for pending in list(scheduled.bench.watch._pending.values()):
@@ -184,7 +238,7 @@ def test_a_tally_that_gets_nowhere_holds_up_no_other(
     scheduled.changed.counters = CounterRows(scheduled.bench.families, owners)  # type: ignore[arg-type]
     monkeypatch.setattr(changed_mailboxes, "MOST_PENDING", 4)
     scheduled.marks.of = {NOW // HOUR: boxes(20)}
-    scheduled.changed.begin()
+    scheduled.changed.look_for_epoch()
     watch, seen = scheduled.bench.watch, set[UUID]()
     moving = MAILBOX_COUNTERS.name
     for _ in range(20):
@@ -199,7 +253,7 @@ def test_a_tally_that_gets_nowhere_holds_up_no_other(
 def test_a_clock_that_was_set_back_hides_no_mark(
     scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changed_mailboxes, "MOST_KEPT", 0)
+    monkeypatch.setattr(screening_queue, "MOST_KEPT", 0)
     scheduled.marks.of = {NOW // HOUR: boxes(3)}
     scheduled.came(boxes(3), since=NOW + 2 * HOUR)
     assert scheduled.mailboxes() == set(boxes(3))

@@ -77,8 +77,7 @@ def test_many_corrections_in_a_minute_open_it_and_no_more_are_sent() -> None:
 def test_corrections_one_by_one_do_not_open_it() -> None:
     desk = Desk()
     for _ in range(20):
-        for _ in range(100):
-            desk.breaker.looked("agrees")
+        desk.breaker.looked("agrees", 100)
         assert desk.corrections(5) == 5
         desk.now += MINUTE
     assert desk.breaker.why() is None
@@ -89,7 +88,7 @@ def test_a_large_share_of_the_counters_that_are_looked_at_opens_it_however_slowl
     through = 0
     for _ in range(100):
         for outcome in ["agrees"] * 8 + ["moved", "no canary"]:
-            desk.breaker.looked(outcome)
+            desk.breaker.looked(outcome, 1)
         through += desk.corrections(1)
         desk.now += MINUTE
     assert through == 12

@@ -19,12 +19,13 @@ from reconcilers.limits.breakers import Breaker
 from reconcilers.rows.decision import retried
 from reconcilers.rows.finding import State
 from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused, Unreachable
-from streaming.counters import changed_mailboxes
+from streaming.counters import changed_mailboxes, screening_queue
 from streaming.counters import loop as loop_module
 from streaming.counters.batch_summary import BatchSummary
-from streaming.counters.changed_mailboxes import ChangedMailboxes, MarkedHours
+from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.loop import PAUSE, RECALL_EVERY, REFUSED_FOR, CounterLoop
 from streaming.counters.progress import CounterProgress
+from streaming.counters.screening_queue import MarkedHours, ScreeningQueue
 from streaming.monitoring.metrics import Metrics
 from tests.builders.counters import (
     A_NODE_IS_DOWN,
@@ -97,7 +98,12 @@ class Thread:
         self.loop = CounterLoop(
             scheduler=bench.watch,
             changed=ChangedMailboxes(
-                bench.watch, bench.subjects, MarkedHours(self.marked_in), lambda: self.swept_at
+                bench.watch,
+                bench.subjects,
+                ScreeningQueue(MarkedHours(self.marked_in), bench.clock, bench.watch.rules),
+                bench.screening().of,
+                at_once=10,
+                epoch=lambda: self.swept_at,
             ),
             counters=bench.subjects,
             findings=bench.findings,
@@ -135,6 +141,7 @@ def thread() -> Iterator[Thread]:
     with (
         patch.object(loop_module, "time", clock),
         patch.object(changed_mailboxes, "time", clock),
+        patch.object(screening_queue, "time", clock),
     ):
         yield Thread(bench)
 
@@ -314,7 +321,7 @@ def test_marks_that_cannot_be_read_at_the_start_are_read_later(thread: Thread) -
         return thread.marked_in(hour)
 
     thread.marked = [MAILBOX]
-    thread.loop.changed.hours.marked = marked
+    thread.loop.changed.queue.hours.marked = marked
     thread.live(GATHERED + 2 * PAUSE)
     assert thread.bench.counts == {"agrees": 2}
 
@@ -323,7 +330,7 @@ def test_while_marks_cannot_be_read_what_is_due_is_corrected(thread: Thread) -> 
     thread.bench.set_counter(count=3, unseen=1)
     thread.change(MAILBOX)
     thread.live(GATHERED)
-    thread.loop.changed.hours.marked = unreachable
+    thread.loop.changed.queue.hours.marked = unreachable
     thread.swept_at = 5
     thread.corrects()
     assert thread.bench.counter() == (2, 1)

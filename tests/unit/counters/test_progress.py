@@ -41,14 +41,14 @@ def watched(caplog: pytest.LogCaptureFixture) -> Watched:
 def test_while_observations_count_nothing_is_said(watched: Watched) -> None:
     for outcome in ("agrees", "unsure", "wrong"):
         assert watched.after(STANDSTILL - 1) == []
-        watched.progress.observed(TALLY, outcome)
+        watched.progress.observed(TALLY.name, outcome, 1)
     assert watched.after(STANDSTILL - 1) == []
     assert watched.shown("tally_looks_total", tally=TALLY.name, outcome="unsure") == 1
 
 
 def test_without_one_that_counts_it_is_said_why_and_again_after_as_long(watched: Watched) -> None:
     for outcome in ("behind", "moved", "behind"):
-        watched.progress.observed(TALLY, outcome)
+        watched.progress.observed(TALLY.name, outcome, 1)
     said = "no counter was judged for 30 minutes, 3 wait; observations: 2 behind, 1 moved"
     assert watched.after(STANDSTILL) == [said]
     assert watched.after(STANDSTILL - 1) == []
@@ -64,7 +64,7 @@ def test_where_nothing_waits_there_is_nothing_to_say(watched: Watched) -> None:
 
 
 def test_what_became_of_observations_before_a_rest_is_not_told_after_it(watched: Watched) -> None:
-    watched.progress.observed(TALLY, "behind")
+    watched.progress.observed(TALLY.name, "behind", 1)
     assert watched.after(1, waiting=0) == []
     (said,) = watched.after(STANDSTILL)
     assert said.endswith("observations: none ended")

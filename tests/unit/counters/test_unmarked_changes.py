@@ -46,12 +46,12 @@ class Desk:
             LossRules(SLACK, EXPIRIES),
             lambda why: end_memory(self.lineage, self.losses.record, Loss(self.now, why)),
         )
-        self.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, self.now - HOUR)
+        self.tallies.counted_whole({MAILBOX: {0: ONE, 3: ONE}}, self.now - HOUR)
 
     def count(self, **chunks: Sums) -> None:
         """Everything is counted: chunk 3 as before, chunks 0 and 5 as told."""
         told = {int(name.removeprefix("chunk")): sums for name, sums in chunks.items()}
-        self.tallies.counted_whole(MAILBOX, {3: ONE, **told}, self.now)
+        self.tallies.counted_whole({MAILBOX: {3: ONE, **told}}, self.now)
 
     def hear(self) -> None:
         """Some time later all that was written until now has come out."""
@@ -155,8 +155,8 @@ def test_what_was_counted_after_a_whole_count_began_may_be_newer_and_proves_noth
     desk.now += HOUR
     desk.kept.mark({MAILBOX: [0]}, desk.now)
     desk.now += SLACK + 1
-    desk.kept.counted(MAILBOX, {0: TWO}, desk.now)
-    desk.tallies.counted_whole(MAILBOX, {0: ONE, 3: ONE}, began)
+    desk.kept.counted({MAILBOX: {0: TWO}}, desk.now)
+    desk.tallies.counted_whole({MAILBOX: {0: ONE, 3: ONE}}, began)
     desk.wait()
     assert not desk.ended()
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_asked_or_recorded_is_proven_again(
 
 
 def test_doubts_do_not_grow_without_end(desk: Desk) -> None:
-    desk.tallies.counted_whole(MAILBOX, dict.fromkeys(range(10, 3 * MOST_DOUBTS), ONE), desk.now)
+    desk.tallies.counted_whole({MAILBOX: dict.fromkeys(range(10, 3 * MOST_DOUBTS), ONE)}, desk.now)
     assert len(desk.tallies._doubts) == MOST_DOUBTS
 
 
@@ -221,7 +221,7 @@ def test_a_whole_count_of_the_product_tells_of_a_lost_event(desk: Desk) -> None:
     bench = Bench()
     counting = bench.counting()
     desk.kept = bench.tallies
-    bench.tallies.counted_whole(MAILBOX, {0: TWO}, bench.now - HOUR)
+    bench.tallies.counted_whole({MAILBOX: {0: TWO}}, bench.now - HOUR)
     desk.tallies.kept = bench.tallies
     bench.tables.hold(MAILBOX, message(1))
     object.__setattr__(counting, "watched", desk.tallies)

@@ -55,5 +55,5 @@ def test_a_chunk_was_never_counted_until_it_was() -> None:
 def test_of_two_counts_that_began_at_once_the_later_stays() -> None:
     tallies = MemoryTallies()
     for count in (1, 2):
-        tallies.counted(MAILBOX, {0: {**NOTHING, Sum.COUNT: count}}, NOW)
+        tallies.counted({MAILBOX: {0: {**NOTHING, Sum.COUNT: count}}}, NOW)
     assert tallies.of_mailbox(MAILBOX).chunks[0].sums == {**NOTHING, Sum.COUNT: 2}

@@ -1,0 +1,92 @@
+"""Screens mailboxes in Spark's Python workers: the first step of counting, on a cluster."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from uuid import UUID
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from reconcilers.declared.family import Family
+from reconcilers.declared.tally import Tally
+from reconcilers.words.errors import Overloaded, SparkDied
+from reconcilers.words.model import Micros
+from streaming.counters.screening import Screened, Screening, ScreenMailboxes
+from streaming.pipeline.cores import Pool, cores, use_pool
+from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of, spark_there
+from streaming.pipeline.worker import collect_seldom
+from streaming.settings import Settings
+
+ON_WORKERS = 20_000
+"""Mailboxes of one job."""
+AT_A_TIME = 500
+"""Mailboxes whose rows a worker has in memory at a time."""
+TASKS_A_CORE = 2
+ID = 16
+"""Bytes of a mailbox's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenJob:
+    """What a worker needs to screen; ``screening`` is a function of a module, and makes it.
+
+    A count of a whole mailbox from before ``since`` (µs) is not used. ``tasks`` run at a time.
+    """
+
+    settings: Settings
+    family: Family
+    tallies: Sequence[Tally]
+    since: Micros
+    screening: Callable[[ScreenJob], Screening]
+    tasks: int = 1
+
+
+def on_workers(spark: SparkSession, job: Callable[[], ScreenJob]) -> ScreenMailboxes:
+    """A function that screens mailboxes in Spark's workers; ``job`` is asked each time.
+
+    It raises `SparkDied`, and `Overloaded` if a worker fails: the next call does it again.
+    """
+
+    def screen(mailboxids: Sequence[UUID]) -> Screened:
+        found = Screened()
+        try:
+            with spark_there():
+                use_pool(spark, Pool.COUNTERS)
+                there = cores(spark)
+                task = screen_task(replace(job(), tasks=there))
+                shares = _shares(mailboxids, TASKS_A_CORE * there)
+                jobs = spark.sparkContext.parallelize(shares, len(shares)).mapPartitions(task)
+                for each in jobs.collect():
+                    found.update(pickle.loads(each))  # our own workers made it
+        except (Py4JJavaError, PySparkException) as failed:
+            told = str(failed)
+            by_worker = WORKERS_ERROR.search(told)
+            raise (Overloaded if by_worker else SparkDied)(cause_of(told)) from failed
+        return found
+
+    return screen
+
+
+def screen_task(job: ScreenJob) -> Callable[[Iterable[bytes]], Iterator[bytes]]:
+    """For ``mapPartitions``: the ids of mailboxes in, 16 bytes each; a pickled `Screened` out."""
+    return partial(_screen_share, job)
+
+
+def _screen_share(job: ScreenJob, shares: Iterable[bytes]) -> Iterator[bytes]:
+    collect_seldom()
+    screening, found = job.screening(job), Screened()
+    for ids in shares:
+        mailboxids = [UUID(bytes=ids[at : at + ID]) for at in range(0, len(ids), ID)]
+        for at in range(0, len(mailboxids), AT_A_TIME):
+            found.update(screening.of(mailboxids[at : at + AT_A_TIME]))
+    yield pickle.dumps(found)
+
+
+def _shares(mailboxids: Sequence[UUID], most: int) -> list[bytes]:
+    number = max(1, min(most, len(mailboxids) // AT_A_TIME))
+    return [b"".join(each.bytes for each in mailboxids[at::number]) for at in range(number)]
