@@ -23,6 +23,7 @@ from streaming.again.keyed_rows import KeyedRows
 from streaming.again.past import PastRows
 from streaming.again.pieces import Piece, PieceEnd, SweptPiece
 from streaming.pipeline.worker import Job
+from streaming.pipeline.worker_process import log_as_driver
 from streaming.steps.ports import RawScans
 
 log = logging.getLogger("reconciler")
@@ -53,6 +54,7 @@ def sweep_task(scanning: Scanning) -> Callable[[Iterable[Piece]], Iterator[Swept
 
 
 def _swept(scanning: Scanning, pieces: Iterable[Piece]) -> Iterator[SweptPiece]:
+    log_as_driver()
     scanner = Scanner(scanning)
     for piece in pieces:
         found = SweptPiece(piece)

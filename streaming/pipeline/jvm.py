@@ -39,6 +39,8 @@ AT_ITS_END = 10.0
 """Seconds until the output of a JVM that has ended is read."""
 LOGGED = '{"level":'
 """The beginning of a line of the JVM's own log; other lines are of programs that it starts."""
+OF_WORKER = '{"time": '
+"""The beginning of a line of our log (`monitoring.logs`) that a worker on this host has written."""
 ALWAYS_WARNED = "WARNING: Using incubator modules"
 """The beginning of a line that Spark's JVM writes at each start, and that needs no action."""
 
@@ -86,15 +88,32 @@ def _why(first: Iterable[str]) -> ReconcilerError:
 def relay(output: Iterable[bytes], first: list[str] | None = None) -> None:
     """Log each line of the JVM and its workers until the last of them ends.
 
+    What a worker logs keeps its logger and level.
+
     Lines of executors that come and go are kept for `executors.ExecutorWatch`. The first lines are
     added to ``first``.
     """
     for line in output:
+        if _is_logged_by_worker(line):
+            continue
         level, text, traceback = _parts(line.decode(errors="replace").rstrip())
         if text and not text.startswith(ALWAYS_WARNED) and not STANDALONE.take(text):
             log.log(level, "%s", text, extra={"traceback": traceback})
             if first is not None and len(first) < FIRST:
                 first.append(text)
+
+
+def _is_logged_by_worker(line: bytes) -> bool:
+    if not line.startswith(OF_WORKER.encode()):
+        return False
+    try:
+        told = json.loads(line)
+        level = logging.getLevelNamesMapping()[told["level"].upper()]
+        more = {each: told.get(each) for each in ("finding", "traceback")}
+        logging.getLogger(told["logger"]).log(level, "%s", told["message"], extra=more)
+    except (ValueError, KeyError, TypeError):
+        return False
+    return True
 
 
 def _parts(line: str) -> tuple[int, str, str]:

@@ -14,6 +14,7 @@ from reconcilers.words.model import Suspect
 from reconcilers.words.waiting import why_of
 from streaming.pipeline.scheduled_looks import spread
 from streaming.pipeline.worker import Job
+from streaming.pipeline.worker_process import log_as_driver
 from streaming.steps.outcome import Outcome
 from streaming.steps.permit import Permit
 
@@ -39,6 +40,7 @@ def repair_task(job: Job, batch: str, stopping: Callable[[], str | None] = never
 def _repair_share(
     job: Job, batch: str, stopping: Callable[[], str | None], shares: Iterable[AdmittedSuspects]
 ) -> Iterator[Outcome]:
+    log_as_driver()
     for admission, suspects in shares:
         permit = _permit(job, admission, stopping)
         for projection in job.family.projections:

@@ -19,7 +19,7 @@ from reconcilers.words.model import Micros
 from streaming.counters.screening import Screened, Screening, ScreenMailboxes
 from streaming.pipeline.cores import Pool, cores, use_pool
 from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of, spark_there
-from streaming.pipeline.worker import collect_seldom
+from streaming.pipeline.worker_process import collect_seldom, log_as_driver
 from streaming.settings import Settings
 
 ON_WORKERS = 20_000
@@ -79,6 +79,7 @@ def screen_task(job: ScreenJob) -> Callable[[Iterable[bytes]], Iterator[bytes]]:
 
 def _screen_share(job: ScreenJob, shares: Iterable[bytes]) -> Iterator[bytes]:
     collect_seldom()
+    log_as_driver()
     screening, found = job.screening(job), Screened()
     for ids in shares:
         mailboxids = [UUID(bytes=ids[at : at + ID]) for at in range(0, len(ids), ID)]

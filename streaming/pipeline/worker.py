@@ -6,12 +6,11 @@ Those of a `Job` (`streaming.commands.wiring.workers`) make each process its con
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +32,7 @@ from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys, WriteTimes
 from streaming.pipeline.scheduled_looks import looks_after_expiry, looks_at_groups, spread
 from streaming.pipeline.suspect_cap import Beyond, beyond, split
+from streaming.pipeline.worker_process import collect_seldom, log_as_driver
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
 from streaming.steps.glance import Glance
@@ -44,8 +44,6 @@ from streaming.topics import publish_dead_letters, publish_wakes
 
 RESULT_SCHEMA = "result binary"
 KEYS_AT_ONCE = 10_000
-COLLECTED_AFTER = (50_000, 5, 1)
-"""For `gc.set_threshold`: about 1,000 keys looked at; five times that; twice that again."""
 
 
 def unlimited(_tasks: int) -> None:
@@ -191,21 +189,11 @@ def look_task(
     return partial(_look_share, job, apart, most)
 
 
-@cache
-def collect_seldom() -> None:
-    """Once a process: freeze all current objects, and collect garbage less often.
-
-    Otherwise Python's collector visits all of them several times in each look. It must still run:
-    each answer of the driver refers to itself and its rows, and only the collector frees those.
-    """
-    gc.freeze()
-    gc.set_threshold(*COLLECTED_AFTER)
-
-
 def _look_share(
     job: Job, apart: frozenset[Slot], most: int | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     collect_seldom()
+    log_as_driver()
     found = BatchLook()
     wakes: list[Wake] = []
     echoes: list[tuple[int, Echo]] = []

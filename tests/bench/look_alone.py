@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from reconcilers.declared.family import bind
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
-from streaming.pipeline import worker
+from streaming.pipeline import worker, worker_process
 from streaming.pipeline.arrow import SettledKeys
 from streaming.pipeline.worker import BatchLook, Connections, Job, read_looks
 from streaming.settings import Settings
@@ -83,7 +83,7 @@ def frozen(of: Worker) -> BatchLook:
     """The look while Python's garbage collector leaves alone what a worker keeps."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(*worker.COLLECTED_AFTER)
+    gc.set_threshold(*worker_process.COLLECTED_AFTER)
     try:
         return of.look()
     finally:

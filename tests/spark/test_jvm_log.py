@@ -42,16 +42,45 @@ def test_an_error_of_spark_is_one_line_with_its_trace(quick_spark: None, tmp_pat
     assert {task["logger"], stage["logger"]} == {"spark"}
 
 
+WARNING = """
+    import sys
+    from streaming.monitoring import logs
+    from streaming.pipeline.session import spark_session
+    from streaming.pipeline.worker_process import log_as_driver
+    from streaming.settings import load
+
+    def warn(_):
+        import logging
+        log_as_driver()
+        logging.getLogger("reconciler").warning("from a worker")
+        return []
+
+    logs.configure()
+    places = {"CHECKPOINT_DIR": sys.argv[1], "JARS": ".jars/spark"}
+    settings = load(None, {f"RECONCILE_STREAM__{name}": each for name, each in places.items()})
+    spark_session(settings).sparkContext.parallelize([1, 2], 1).mapPartitions(warn).collect()
+"""
+
+
+def test_a_worker_logs_as_the_driver_does(quick_spark: None, tmp_path: Path) -> None:
+    ended = run_script(WARNING, tmp_path)
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert [(line["level"], line["message"]) for line in lines] == [("warning", "from a worker")]
+
+
 def test_levels_and_lines_that_are_not_of_a_log(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker's output, and what only looks like a line of the log, are errors as they are."""
     monkeypatch.setattr(jvm, "log", logging.getLogger("a JVM's"))  # no command filters it
+    caplog.set_level(logging.INFO)
     lines = (
         '{"level":"WARN","message":"A: b \\"c\\"","traceback":""}',
         '{"level":"FATAL","message":"A: dies","traceback":"e\\n\\tat f"}',
         "OpenJDK warning",
         '{"level": half',
+        '{"time": 1, "level": "info", "logger": "a worker\'s", "message": "c"}',
+        '{"time": 1}',
     )
     jvm.relay(f"{line}\n".encode() for line in lines)
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
@@ -59,5 +88,8 @@ def test_levels_and_lines_that_are_not_of_a_log(
         ("CRITICAL", "A: dies"),
         ("ERROR", "OpenJDK warning"),
         ("ERROR", '{"level": half'),
+        ("INFO", "c"),
+        ("ERROR", '{"time": 1}'),
     ]
+    assert caplog.records[4].name == "a worker's"
     assert vars(caplog.records[1])["traceback"] == "e\n\tat f"

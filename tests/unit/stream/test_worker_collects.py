@@ -11,7 +11,7 @@ AT_MOST = 20
 MOST_ALIVE = f"""
 import weakref
 from uuid import UUID
-from streaming.pipeline.worker import collect_seldom
+from streaming.pipeline.worker_process import collect_seldom
 
 class Answer:
     def __init__(self, begin):
