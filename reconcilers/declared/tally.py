@@ -85,8 +85,8 @@ class Listed:
     size: int
 
 
-UidRange = tuple[UUID, int, int]
-"""A mailbox, and the first and the last UID of some of its messages."""
+UidRange = tuple[int, int]
+"""The first and the last UID of some messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from reconcilers.words.model import Micros
 
 LARGE = 5_000
 """Messages of a range: where there are more, the mailbox is left to the counting thread."""
-LAST_UID = 2**63 - 1
+ALL_UIDS: UidRange = 0, 2**63 - 1
 NOT_COUNTED = ChunkSums({}, whole=False)
 
 
@@ -49,9 +49,9 @@ class ScreenedTables(Protocol):
         """The mailboxes that each user's paths name."""
 
     def listed_in(
-        self, ranges: Sequence[UidRange], most: int
-    ) -> Iterator[tuple[UidRange, Sequence[Listed]]]:
-        """The first ``most`` messages of each range, ordered by UID."""
+        self, mailboxids: Sequence[UUID], uids: UidRange, most: int
+    ) -> dict[UUID, list[Listed] | None]:
+        """The messages of mailboxes in a range of UIDs, ordered by UID; None for over ``most``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +137,19 @@ class Screening:
         """
         began, books = self.clock(), self.kept.of_mailboxes(mailboxids)
         chunks = {each: _known(books.get(each, NOT_COUNTED)) for each in mailboxids}
-        ranges = [
-            each for mailboxid in chunks for each in self._to_read(mailboxid, books.get(mailboxid))
-        ]
+        ranges = defaultdict[UidRange, list[UUID]](list)
+        for each in mailboxids:
+            for uids in self._to_read(books.get(each)):
+                ranges[uids].append(each)
         counted, whole = defaultdict[UUID, dict[int, Sums]](dict), dict[UUID, dict[int, Sums]]()
-        for (mailboxid, first, last), rows in self.tables.listed_in(ranges, LARGE + 1):
-            if len(rows) > LARGE:
-                chunks.pop(mailboxid, None)
-            elif last == LAST_UID:
-                chunks[mailboxid] = whole[mailboxid] = by_chunk(rows, self.width)
-            else:
-                counted[mailboxid][first // self.width] = summed(rows)
+        for uids, some in ranges.items():
+            for mailboxid, rows in self.tables.listed_in(some, uids, LARGE).items():
+                if rows is None:
+                    chunks.pop(mailboxid, None)
+                elif uids == ALL_UIDS:
+                    chunks[mailboxid] = whole[mailboxid] = by_chunk(rows, self.width)
+                else:
+                    counted[mailboxid][uids[0] // self.width] = summed(rows)
         self.kept.counted(counted, began)
         self.kept.counted_whole(whole, began)
         return {
@@ -155,13 +157,13 @@ class Screening:
             for each, known in chunks.items()
         }
 
-    def _to_read(self, mailboxid: UUID, book: ChunkSums | None) -> Iterator[UidRange]:
+    def _to_read(self, book: ChunkSums | None) -> Iterator[UidRange]:
         if book is None or book.whole_at is None or book.whole_at < self.since:
-            yield mailboxid, 0, LAST_UID
+            yield ALL_UIDS
             return
         for number, chunk in book.chunks.items():
             if chunk.stale(self.slack):
-                yield mailboxid, number * self.width, (number + 1) * self.width - 1
+                yield number * self.width, (number + 1) * self.width - 1
 
 
 def _known(book: ChunkSums) -> dict[int, Sums]:

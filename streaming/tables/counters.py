@@ -5,6 +5,7 @@ The driver's errors are raised as `reconcilers.words.errors`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
@@ -24,6 +25,8 @@ from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.statement_cache import StatementCache
 
 PAGE = 1_000
+ROWS_A_READ = 50_000
+"""Rows of many mailboxes that one read has at most, because all are in memory."""
 
 
 class CounterTables:
@@ -91,19 +94,37 @@ class CounterTables:
 
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         """The messages of a mailbox in a range of UIDs; rows that name no message are left out."""
-        for row in self._statements.rows(self._prepare(self._listing), (mailboxid, first, last)):
+        mailbox, uid = self._family.listing.key
+        query = self._prepare(
+            f"SELECT {uid}, messageid, flagseen, fullcontentoctets"
+            f" FROM {self._table(self._family.listing.table)}"
+            f" WHERE {mailbox} = ? AND {uid} >= ? AND {uid} <= ?"
+        )
+        for row in self._statements.rows(query, (mailboxid, first, last)):
             self.pace.spend(1)
             yield from self._listed([row])
 
     def listed_in(
-        self, ranges: Sequence[UidRange], most: int
-    ) -> Iterator[tuple[UidRange, Sequence[Listed]]]:
-        """The first ``most`` messages of each range, ordered by UID."""
-        query = self._prepare(f"{self._listing} LIMIT ?")
-        answers = self._statements.each(query, ((*each, most) for each in ranges))
-        for asked, rows in zip(ranges, answers, strict=True):
+        self, mailboxids: Sequence[UUID], uids: UidRange, most: int
+    ) -> dict[UUID, list[Listed] | None]:
+        """The messages of mailboxes in a range of UIDs, ordered by UID; None for over ``most``."""
+        mailbox, uid = self._family.listing.key
+        query = self._prepare(
+            f"SELECT {mailbox}, {uid}, messageid, flagseen, fullcontentoctets"
+            f" FROM {self._table(self._family.listing.table)}"
+            f" WHERE {mailbox} IN ? AND {uid} >= ? AND {uid} <= ? PER PARTITION LIMIT ?"
+        )
+        together = min(self._most, max(1, ROWS_A_READ // most))
+        found = defaultdict[UUID, list[dict[str, Any]]](list)
+        reads = self._statements.partitions(query, mailboxids, together, (*uids, most + 1))
+        for rows in reads:
             self.pace.spend(len(rows))
-            yield asked, self._listed(rows)
+            for row in rows:
+                found[row[mailbox]].append(row)
+        return {
+            each: None if len(found[each]) > most else self._listed(found[each])
+            for each in mailboxids
+        }
 
     def _listed(self, rows: Iterable[dict[str, Any]]) -> list[Listed]:
         uid = self._family.listing.key[1]
@@ -149,16 +170,6 @@ class CounterTables:
 
     def _prepare(self, query: str) -> Any:
         return self._statements.prepared(query, fetch_size=PAGE)
-
-    @property
-    def _listing(self) -> str:
-        """The query of a mailbox's messages in a range of UIDs."""
-        mailbox, uid = self._family.listing.key
-        return (
-            f"SELECT {uid}, messageid, flagseen, fullcontentoctets"
-            f" FROM {self._table(self._family.listing.table)}"
-            f" WHERE {mailbox} = ? AND {uid} >= ? AND {uid} <= ?"
-        )
 
 
 def _by_row(tally: Tally) -> Iterable[list[tuple[Sum, Cell]]]:

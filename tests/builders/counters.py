@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from uuid import UUID
 
 from reconcilers.capture.frontier import Marks, Proven
@@ -147,9 +146,10 @@ class CounterTables:
         yield from ((each, self.mailboxes(each)) for each in roots)
 
     def listed_in(
-        self, ranges: Sequence[UidRange], most: int
-    ) -> Iterator[tuple[UidRange, Sequence[Listed]]]:
-        yield from ((each, list(islice(self.listed(*each), most))) for each in ranges)
+        self, mailboxids: Sequence[UUID], uids: UidRange, most: int
+    ) -> dict[UUID, list[Listed] | None]:
+        found = {each: list(self.listed(each, *uids)) for each in mailboxids}
+        return {each: rows if len(rows) <= most else None for each, rows in found.items()}
 
     # --- to set them up
 

@@ -253,9 +253,14 @@ def test_ranges_of_a_mailbox_come_back_up_to_a_limit(asked: Asked) -> None:
     listed = sorted(row["uid"] for row in asked.truth if row["mailboxid"] == asked.slots[0].group)
     assert len(listed) > 3
     mailbox = asked.truth[0]["mailboxid"]
-    ranges = [(mailbox, 0, 2**63 - 1), (mailbox, listed[1], listed[-2])]
-    found = [[each.uid for each in rows] for _, rows in asked.counters.listed_in(ranges, 3)]
-    assert found == [listed[:3], listed[1:-1][:3]]
+    whole = asked.counters.listed_in([mailbox], (0, 2**63 - 1), len(listed))[mailbox]
+    part = asked.counters.listed_in([mailbox], (listed[1], listed[-2]), len(listed))[mailbox]
+    assert whole is not None
+    assert part == whole[1:-1]
+    assert [each.uid for each in whole] == listed
+    others = {row["mailboxid"] for row in asked.truth} - {mailbox}
+    found = asked.counters.listed_in([mailbox, *others], (0, 2**63 - 1), len(listed) - 1)
+    assert {each for each, rows in found.items() if rows is None} == {mailbox}
 
 
 def test_counters_and_counts_come_back_and_counts_are_taken(asked: Asked) -> None:

@@ -39,7 +39,9 @@ ONE_TABLE, NO_NAMES = 0x1, 0x4
 """Flags of an answer's columns: all of one table; left out, for the client knows them."""
 SKIP_NAMES = 0x02
 """Flag of a request: the client knows the columns."""
-READ = re.compile(r"SELECT (.+?) FROM (\w+)\.(\w+)(?: WHERE (.+?))?( LIMIT \?)?", re.IGNORECASE)
+READ = re.compile(
+    r"SELECT (.+?) FROM (\w+)\.(\w+)(?: WHERE (.+?))?( PER PARTITION LIMIT \?)?", re.IGNORECASE
+)
 UPDATE = re.compile(r"UPDATE (\w+)\.(\w+)( USING TIMESTAMP \?)? SET (.+) WHERE (.+)")
 NODE = UUID(int=1)
 PATIENCE = 60.0

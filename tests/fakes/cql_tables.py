@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -138,7 +138,7 @@ class Select:
             for each in self.where
             if each.literal is None
         ]
-        return [*found, ("[limit]", "int")] if self.limited else found
+        return [*found, ("[per_partition_limit]", "int")] if self.limited else found
 
     def answer(self, values: tuple[Cell, ...]) -> tuple[int, bytes]:
         """How many rows these values lead to, and the rows as they are sent."""
@@ -164,7 +164,18 @@ class Select:
             for number in found
             if all(each.holds(rows[number][each.column], value) for each, value in ranges)
         ]
-        return within[: struct.unpack(">ii", next(given))[1]] if self.limited else within
+        return self._first_of_each(within, next(given)) if self.limited else within
+
+    def _first_of_each(self, numbers: list[int], limit: Cell) -> list[int]:
+        """The first rows of each partition."""
+        (most,), seen = struct.unpack(">i", limit[4:]), Counter[tuple[Cell, ...]]()
+        found = []
+        for number in numbers:
+            partition = tuple(self.table.cells()[number][name] for name in self.table.partition)
+            seen[partition] += 1
+            if seen[partition] <= most:
+                found.append(number)
+        return found
 
     def _is_range(self, number: int) -> bool:
         return self.where[number].is_ in (">=", "<=")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from queue import Empty
 from threading import Event
 from uuid import UUID
@@ -148,11 +147,11 @@ class Ports:
         yield from ((each, self.mailboxes(each)) for each in roots)
 
     def listed_in(
-        self, ranges: Sequence[UidRange], most: int
-    ) -> Iterator[tuple[UidRange, Sequence[Listed]]]:
-        for each in ranges:
-            self.hiccup()
-            yield each, list(islice(self.listed(*each), most))
+        self, mailboxids: Sequence[UUID], uids: UidRange, most: int
+    ) -> dict[UUID, list[Listed] | None]:
+        self.hiccup()
+        found = {each: list(self.listed(each, *uids)) for each in mailboxids}
+        return {each: rows if len(rows) <= most else None for each, rows in found.items()}
 
     def add(self, write: AddToCounter) -> None:
         row = (write.tally.name, write.key)
