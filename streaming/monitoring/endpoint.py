@@ -133,11 +133,16 @@ def serve(
 def served(
     settings: MetricsSettings, name: Port, keyspace: str, mode: str, routes: Routes | None = None
 ) -> Metrics:
-    """The metrics of a command that also works without: a taken port is logged only."""
+    """The metrics of a command that also works without: a taken port is logged only.
+
+    So is the port, if the settings leave the choice (0).
+    """
     metrics = Metrics(CollectorRegistry())
     metrics.begin(keyspace, mode)
     try:
-        log.info("metrics of %s on port %s", mode, serve(metrics, settings, name, routes))
+        port = serve(metrics, settings, name, routes)
+        if not getattr(settings, name):
+            log.info("metrics of %s on port %s", mode, port)
     except Misconfigured as taken:
         log.warning("%s", taken)
     return metrics

@@ -12,6 +12,7 @@ import pytest
 
 from checkpoints.cassandra import CassandraOwner, Store
 from checkpoints.schema.upgrade import upgrade
+from deploy.embedded.ports import free_ports
 from reconcilers.words.errors import Misconfigured, Refused, Unreachable
 from streaming import app
 from streaming.commands.doctor import command as doctor
@@ -37,6 +38,8 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> MemoryOwner:
     cluster = SimpleNamespace(schema=lambda _: {}, store=lambda _: kept)
     monkeypatch.setattr(doctor, "logged_in", lambda _: nullcontext(cluster))
     monkeypatch.setattr("signal.signal", lambda *_: None)
+    for name, port in zip(("PORT", "CANARY_PORT", "SWEEP_PORT"), free_ports(), strict=False):
+        monkeypatch.setenv(f"RECONCILE_METRICS__{name}", str(port))
     return owner
 
 
