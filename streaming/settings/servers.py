@@ -62,8 +62,9 @@ class CassandraSettings(WithSecrets):
     )
     request_timeout: Seconds = Field(10.0, description="longest wait for one answer, seconds")
     rows_per_second: PositiveInt = Field(
-        100_000,
-        description="most rows that all workers together read a second; protects James",
+        20_000,
+        description="most rows that all workers together read a second, fewer while Cassandra"
+        " answers slowly; protects James",
     )
     partitions_per_read: PositiveInt = Field(
         100,

@@ -18,7 +18,9 @@ class SweepSettings(Section):
         " more if Cassandra estimates that one would be more than ten seconds of work",
     )
     rows_per_second: PositiveInt = Field(
-        5_000, description="most rows that are read a second, in total"
+        5_000,
+        description="most rows that are read a second, in total, fewer while Cassandra answers"
+        " slowly",
     )
     when_needed: bool = Field(
         default=True,

@@ -23,6 +23,7 @@ from reconcilers.words.errors import Retryable
 from streaming.settings import CassandraSettings, fault, tls_context
 from streaming.tables.dates import read_dates_as_numbers
 from streaming.tables.reconnection import Logins, connection_class, reconnection_policy
+from streaming.tables.server_load import watch
 
 COLUMNS = "SELECT table_name, column_name, type FROM system_schema.columns WHERE keyspace_name = %s"
 
@@ -64,6 +65,7 @@ def open_session(settings: CassandraSettings) -> Session:
         )
         unless_connected.callback(cluster.shutdown)
         session = cluster.connect()
+        watch(session)
         unless_connected.pop_all()
     return read_dates_as_numbers(session)
 

@@ -1,5 +1,7 @@
 """A session that could not be made leaves nothing behind."""
 
+from unittest.mock import Mock
+
 import pytest
 from cassandra.cluster import Cluster, NoHostAvailable
 
@@ -38,3 +40,11 @@ def test_what_connected_in_part_is_closed(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(Unreachable):
         open_session(CassandraSettings())
     assert len(closed) == 1
+
+
+def test_every_request_of_a_session_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Mock()
+    monkeypatch.setattr(Cluster, "connect", lambda _: made)
+    monkeypatch.setattr(session, "read_dates_as_numbers", lambda each: each)
+    assert open_session(CassandraSettings()) is made
+    made.add_request_init_listener.assert_called_once()
