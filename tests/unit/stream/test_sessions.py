@@ -1,13 +1,22 @@
 """A session that could not be made leaves nothing behind."""
 
-from unittest.mock import Mock
+from functools import partial
+from queue import Queue
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from cassandra import InvalidRequest
 from cassandra.cluster import Cluster, NoHostAvailable
 
 from reconcilers.words.errors import Rejected, Unreachable
 from streaming.settings import CassandraSettings
 from streaming.tables import open_session, session
+from streaming.tables.server_load import watch
+from tests.fakes.cql_server import serving
+
+HANG_S = 60.0
+"""Against hangs only."""
 
 
 def test_a_fault_of_tls_is_named_in_place_of_the_drivers_words(
@@ -43,8 +52,21 @@ def test_what_connected_in_part_is_closed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_every_request_of_a_session_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Mock()
-    monkeypatch.setattr(Cluster, "connect", lambda _: made)
-    monkeypatch.setattr(session, "read_dates_as_numbers", lambda each: each)
-    assert open_session(CassandraSettings()) is made
-    made.add_request_init_listener.assert_called_once()
+    """By the real driver, at a server that knows `system.local` and no other table."""
+    answers, failures = Queue[tuple[object, float]](), Queue[Exception]()
+    load: Any = SimpleNamespace(
+        answered=lambda *told: answers.put(told),
+        failed=failures.put,
+    )
+    monkeypatch.setattr(session, "watch", partial(watch, load=load))
+    with serving([], "127.0.0.1") as port:
+        made = open_session(CassandraSettings(port=port))
+        try:
+            made.execute("SELECT key FROM system.local")
+            kind, seconds = answers.get(timeout=HANG_S)
+            assert (kind, 0 < seconds < HANG_S) == ("SimpleStatement", True)
+            with pytest.raises(InvalidRequest):
+                made.execute("SELECT nothing FROM nowhere.nothing")
+            assert isinstance(failures.get(timeout=HANG_S), InvalidRequest)
+        finally:
+            made.cluster.shutdown()
