@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from threading import Event
 from typing import Protocol
 
@@ -74,9 +74,11 @@ def run(settings: Settings, arguments: argparse.Namespace) -> int:
 def _write(settings: Settings, threads: Threads) -> None:
     """Wait for Cassandra and Kafka, then write canaries."""
     routes, keyspace = dict(health_routes(threads.health)), settings.cassandra.keyspace
-    metrics = served(settings.metrics, "canary_port", keyspace, "canary", routes)
+    metrics = threads.before_waiting = cache(
+        partial(served, settings.metrics, "canary_port", keyspace, "canary", routes)
+    )
     with told_to_systemd(threads):
-        kept = until_answered(threads, lambda: keeper(settings, _own(settings), metrics))
+        kept = until_answered(threads, lambda: keeper(settings, _own(settings), metrics()))
         routes |= pages(settings, threads.health)
         run_canaries(settings.cassandra, kept.run, threads)
 

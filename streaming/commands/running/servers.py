@@ -35,6 +35,7 @@ def until_answered(
         except Rejected:
             raise
         except Retryable as away:
+            threads.before_waiting()
             threads.health.starting = f"it waits for a server: {away}"
             if clock() - told_at >= TOLD_EVERY:
                 told_at = clock()

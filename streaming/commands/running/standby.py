@@ -27,10 +27,12 @@ class StandBy:
 
     def __init__(self, names: StreamNames, store: Store, threads: Threads, skew: timedelta) -> None:
         self._health, self._stop = threads.health, threads.stop
+        self._before_waiting = threads.before_waiting
         self._shown = lease_that_bears(skew, CassandraLease(store), names.standby)
 
     def wait(self, holder: Holder | None) -> None:
         """Wait for the next attempt. Raises `AlreadyRunning` if the process is to stop."""
+        self._before_waiting()
         host = "another stream" if holder is None else holder.host
         told = f"it stands by: {host} holds the lease"
         if told != self._health.standing_by:

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from threading import Event, Thread
 
 from prometheus_client import CollectorRegistry
@@ -124,7 +124,7 @@ def run_stream(
     names = StreamNames.of(settings, mode)
     threads, metrics = Threads(stop), Metrics(CollectorRegistry())
     routes = dict(health_routes(threads.health))
-    port = serve(metrics, settings.metrics, routes=routes)
+    port = threads.before_waiting = cache(partial(serve, metrics, settings.metrics, routes=routes))
     with told_to_systemd(threads):
         store = until_answered(threads, partial(_own, settings, mode))
         routes |= pages(settings, threads.health, metrics)
@@ -136,7 +136,7 @@ def run_stream(
             threads.health.checks += readiness(settings.stream, metrics, lease)
             sources = until_answered(threads, partial(_sources, settings, mode))
             metrics.begin(settings.cassandra.keyspace, mode)
-            log.info("watching in %s mode; metrics on port %s", names.mode, port)
+            log.info("watching in %s mode; metrics on port %s", names.mode, port())
             family, topics = (
                 sources.families[0],
                 (settings.kafka.topic_prefix, names.suspects_topic),

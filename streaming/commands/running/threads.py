@@ -28,6 +28,8 @@ class Threads:
         self.health = Health(supervising)
         self.failed: ReconcilerError | None = None
         """Why the process ends; None while all threads run, or have ended as they were told."""
+        self.before_waiting: Callable[[], object] = bool
+        """Called before each wait at the start: the process then serves its health."""
 
     def start(
         self, name: str, run: Callable[[Event], object], hung_after: float = HUNG_AFTER

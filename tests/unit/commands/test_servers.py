@@ -22,9 +22,11 @@ from streaming.commands.running import canary, servers, stream
 from streaming.commands.running.servers import RETRY, TOLD_EVERY, until_answered
 from streaming.commands.running.signals import Stop
 from streaming.commands.running.threads import Threads
-from streaming.monitoring.endpoint import health_routes
+from streaming.monitoring import endpoint
+from streaming.monitoring.endpoint import serve
 from streaming.settings import Mode, Settings
 from tests.builders.systemd import HANG_S, message_with, systemd_socket
+from tests.unit.stream.test_health import fetched
 
 AWAY = Unreachable("no host answered")
 
@@ -137,29 +139,31 @@ def arguments(**given: Any) -> Namespace:
 def test_it_waits_alive_and_not_ready_and_stops_when_told(
     command: Callable[[list[object]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served: list[Any] = []
+    ports: list[int] = []
 
-    def routes(health: Any) -> Any:
-        served.append(found := health_routes(health))
-        return found
+    def served(*asked: Any, **named: Any) -> int:
+        ports.append(serve(*asked, **named))
+        return ports[-1]
 
     stop, ended = Stop(), list[object]()
     for module in (stream, canary):
         monkeypatch.setattr(module, "stopped_by_signals", lambda: stop)
-        monkeypatch.setattr(module, "health_routes", routes)
+    for module in (stream, endpoint):
+        monkeypatch.setattr(module, "serve", served)
     monkeypatch.setattr(stream, "refuse_without_spark", lambda _: None)
     monkeypatch.setattr(servers, "RETRY", 0.01)
     with systemd_socket(monkeypatch) as ours:
-        runs = Thread(target=command, args=(ended,))
+        runs = Thread(target=command, args=(ended,), daemon=True)
         runs.start()
         told = message_with(
             ours, "STATUS=it waits for a server: connecting to Cassandra at 127.0.0.1 port 1"
         )
         assert "WATCHDOG=1" in told
         assert "READY=1" not in told
-        (found,) = served
-        assert found["/livez"]().text == "ok\n"
-        assert found["/readyz"]().text.startswith("it waits for a server: ")
+        (port,) = ports
+        assert fetched(port, "/livez") == (200, "ok\n")
+        status, why = fetched(port, "/readyz")
+        assert (status, why.startswith("it waits for a server: ")) == (503, True)
         stop.number = SIGTERM
         stop.set()
         message_with(ours, "STOPPING=1")

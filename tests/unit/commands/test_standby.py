@@ -73,7 +73,9 @@ def test_it_waits_until_the_lease_is_free_and_shows_that(store: MemoryLease) -> 
             store.leave(NAMES.lease, FIRST)
 
     threads = Threads(waits := Waits(meanwhile))
+    threads.before_waiting = served = Mock()
     with standing_by(threads) as lease:
+        served.assert_called()
         assert waits.waited == [LOOKS_EVERY] * 3
         assert seen == [(["it stands by: mail1:7@ holds the lease"], True)] * 3
         assert lease is not None

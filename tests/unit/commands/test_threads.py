@@ -300,6 +300,16 @@ def test_a_stream_that_stands_by_takes_over_and_looks_at_our_keyspace_again(
     assert query.stopped
 
 
+def test_a_second_stream_of_a_host_is_refused_by_the_lease_and_not_by_a_taken_port(
+    query: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line then names who holds it."""
+    query.lease.take("apache_james/repair", Holder("first", "mail1:7@"), timedelta(seconds=60))
+    monkeypatch.setattr(stream, "serve", broken)
+    with pytest.raises(AlreadyRunning, match="mail1:7@"):
+        stream.run_stream(SETTINGS, Mode.REPAIR, Event())
+
+
 def test_a_stream_waits_for_kafka_and_holds_its_lease_meanwhile(
     query: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
