@@ -72,8 +72,9 @@ def test_a_difference_is_repaired_and_a_sweep_and_a_replay_run(
     mail.write_truth(place)
     until("it is repaired", lambda: mail.lists(place))
     until("it is verified", lambda: stream.findings(uid=1, mailboxid=place.mailboxid))
-    assert "messages" in succeed(config, "sweep", "--reason", "everything is on")
-    assert "messages" in succeed(config, "replay", "--from-time", "2026-01-01T00:00")
+    swept = succeed(config, "sweep", "--reason", "everything is on")
+    assert "message: 2 rows were compared, 0 suspects found" in swept
+    assert "message" in succeed(config, "replay", "--from-time", "2026-01-01T00:00")
     assert "mode" in succeed(config, "status")
     assert stream.died() is None
 
