@@ -10,6 +10,7 @@ from uuid import UUID
 
 from reconcilers.words.errors import Refused
 from streaming.counters.counter_row import CounterRows
+from streaming.counters.pending_counter import MOST_PENDING
 from streaming.counters.schedule import CounterScheduler
 from streaming.counters.screening import ScreenMailboxes
 from streaming.counters.screening_queue import ScreeningQueue
@@ -18,11 +19,6 @@ log = logging.getLogger("reconciler")
 
 REFUSED_FOR = 60.0
 """Seconds to leave mailboxes alone whose owner may not be read."""
-MOST_PENDING = 200_000
-"""Counters that are pending of each tally: while there are so many of all, mailboxes wait.
-
-One tally that cannot be read or corrected, or that waits longer, never holds up the others.
-"""
 NOT_YET = object()
 """Before the first epoch."""
 
@@ -56,23 +52,29 @@ class ChangedMailboxes:
         """Screen mailboxes, and schedule their counters, until ``end`` (monotonic, s)."""
         if time.monotonic() < self._refused_until:
             return
-        while time.monotonic() <= end and self.scheduler.fewest < MOST_PENDING:
+        if self.scheduler.pending.has_room_again():
+            self.queue.read_all()
+        while time.monotonic() <= end and self.scheduler.pending.fewest < MOST_PENDING:
             some = self.queue.next(self.at_once)
             if not some:
                 return
             try:
-                self._schedule(some)
+                if self._schedule(some):
+                    return
             except Refused as refused:
                 log.warning("whose mailboxes are is not known: %s", refused)
                 self._refused_until = time.monotonic() + REFUSED_FOR
                 return
 
-    def _schedule(self, some: Sequence[UUID]) -> None:
-        """After an error those that are not scheduled are kept."""
+    def _schedule(self, some: Sequence[UUID]) -> set[UUID]:
+        """Those for which there was no time. After an error those not scheduled are kept."""
         screened = self.screen(some)
         for tally, number in screened.agree.items():
             self.scheduler.count(tally, "agrees", number)
-        self.queue.done([each for each in some if each not in screened.suspected])
-        for mailboxid in screened.suspected:
-            self.scheduler.changed(self.counters.of_mailbox(mailboxid))
+        kept = screened.left | screened.suspected.keys()
+        self.queue.done([each for each in some if each not in kept])
+        for mailboxid, tallies in screened.suspected.items():
+            rows = self.counters.of_mailbox(mailboxid)
+            self.scheduler.changed(row for row in rows if row.tally.name in tallies)
             self.queue.done([mailboxid])
+        return screened.left

@@ -75,7 +75,7 @@ class CounterLoop:
             self.changed.schedule(time.monotonic() + TURN)
         finally:  # where marks or an owner cannot be read, no counter waits for them
             self._work_on_due(stop)
-        self.progress.turn(len(self.scheduler) + len(self.changed.queue))
+            self.progress.turn(len(self.scheduler) + len(self.changed.queue))
 
     def _work_on_due(self, stop: Event) -> None:
         end = time.monotonic() + TURN

@@ -44,13 +44,39 @@ class PendingCounter:
     counting: WholeLook | None = None
 
 
+MOST_PENDING = 200_000
+"""Counters that are pending of each tally, so that none holds up the others."""
+
+
 class PendingCounters(dict[tuple[str, UUID | str], PendingCounter]):
-    """Pending counters by tally and key. Add by ``[…] =`` and remove by ``del`` only."""
+    """Pending counters by tally and key. Add by ``add`` and remove by ``del`` only."""
 
     def __init__(self) -> None:
         super().__init__()
         self.of_tally: Counter[str] = Counter()
         """The number of each tally that ever had one."""
+        self._refused: set[str] = set()
+
+    @property
+    def fewest(self) -> int:
+        """How many are pending of the tally that has the fewest."""
+        return min(self.of_tally.values(), default=0)
+
+    def add(self, row: CounterRow, due: Micros) -> PendingCounter | None:
+        """The pending counter, added if it is not; None if its tally has no room."""
+        place = row.tally.name, row.key
+        if place not in self:
+            if self.of_tally[place[0]] >= MOST_PENDING:
+                self._refused.add(place[0])
+                return None
+            self[place] = PendingCounter(row, due)
+        return self[place]
+
+    def has_room_again(self) -> bool:
+        """Whether a tally that had no room for a counter has some now; then it is told once."""
+        found = {each for each in self._refused if self.of_tally[each] <= MOST_PENDING // 2}
+        self._refused -= found
+        return bool(found)
 
     def __setitem__(self, place: tuple[str, UUID | str], pending: PendingCounter) -> None:
         self.of_tally[place[0]] += place not in self

@@ -54,16 +54,11 @@ class CounterScheduler:
     rules: LookRules
     count: Callable[[str, str, int], None]
     _batch: BatchSummary = field(default_factory=BatchSummary)
-    _pending: PendingCounters = field(default_factory=PendingCounters)
-
-    @property
-    def fewest(self) -> int:
-        """How many counters are pending of the tally that has the fewest."""
-        return min(self._pending.of_tally.values(), default=0)
+    pending: PendingCounters = field(default_factory=PendingCounters)
 
     def __len__(self) -> int:
         """How many counters are pending."""
-        return len(self._pending)
+        return len(self.pending)
 
     def take(self, batch: BatchSummary) -> None:
         """Take in a batch: add its changes to the looks that wait.
@@ -75,7 +70,7 @@ class CounterScheduler:
         changes = NumberedChanges.of(batch.changes)
         self.observer.recent.take(changes)
         self.observer.heard(batch.proven)
-        looked = [each for each in self._pending.values() if each.mailboxes]
+        looked = [each for each in self.pending.values() if each.mailboxes]
         changed = changes.among({one for each in looked for one in each.mailboxes})
         for each in looked:
             came = {one: changed[one] for one in each.mailboxes if one in changed}
@@ -92,28 +87,23 @@ class CounterScheduler:
 
     def expect(self, counters: Iterable[CounterRow]) -> int:
         """Schedule counters at the end of the window; return how many were not pending."""
-        due, before = self.clock() + self.rules.window, len(self._pending)
+        due, before = self.clock() + self.rules.window, len(self.pending)
         for counter in counters:
-            place = counter.tally.name, counter.key
-            if place not in self._pending:
-                self._pending[place] = PendingCounter(counter, due)
-        return len(self._pending) - before
+            self.pending.add(counter, due)
+        return len(self.pending) - before
 
     def changed(self, counters: Iterable[CounterRow]) -> None:
         """Schedule counters that may be wrong: now; one that James writes late, after its lag."""
         now = self.clock()
         for row in counters:
-            place, lag = (row.tally.name, row.key), self.rules.lag(row.tally)
-            if place not in self._pending:
-                self._pending[place] = PendingCounter(row, now)
-            pending = self._pending[place]
-            if pending.still is None and lag:
+            pending, lag = self.pending.add(row, now), self.rules.lag(row.tally)
+            if pending is not None and pending.still is None and lag:
                 pending.due = max(pending.due, now + lag)
 
     def ready(self) -> list[PendingCounter]:
         """The counters that are due now: those with a waiting look first, then by time."""
         now = self.clock()
-        ready = [each for each in self._pending.values() if each.due <= now]
+        ready = [each for each in self.pending.values() if each.due <= now]
         return sorted(ready, key=lambda each: (each.waiting is None, each.due))
 
     def put_off(self, pending: PendingCounter, by: Micros) -> None:
@@ -230,8 +220,8 @@ class CounterScheduler:
 
     def _drop(self, pending: PendingCounter) -> None:
         place = pending.counter.tally.name, pending.counter.key
-        if place in self._pending:
-            del self._pending[place]
+        if place in self.pending:
+            del self.pending[place]
 
     # --- judgement
 

@@ -7,9 +7,11 @@ by `streaming.counters.schedule`.
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 from uuid import UUID
 
@@ -25,11 +27,15 @@ from reconcilers.declared.tally import (
     summed,
     total,
 )
-from reconcilers.words.errors import ReadFailed, Refused
+from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused, Retryable
 from reconcilers.words.model import Micros
 
 LARGE = 5_000
 """Messages of a range: where there are more, the mailbox is left to the counting thread."""
+USUAL, FEWEST = 500, 10
+"""Messages of a usual mailbox, and the fewest mailboxes that are screened together."""
+PARTS, TRIED = 10, 2
+"""Mailboxes that cannot be read together are read in parts; so many fail if no server answers."""
 ALL_UIDS: UidRange = 0, 2**63 - 1
 NOT_COUNTED = ChunkSums({}, whole=False)
 
@@ -65,19 +71,37 @@ class _Row:
 
 @dataclass(slots=True)
 class Screened:
-    """The mailboxes whose counters may be wrong, and how many counters of each tally agree."""
+    """What was found of some mailboxes; those for which there was no time are ``left``.
 
-    suspected: set[UUID] = field(default_factory=set)
+    ``suspected`` has the tallies (by name) whose counters may be wrong, by mailbox. ``agree`` is
+    the number of counters of each tally that agree.
+    """
+
+    suspected: defaultdict[UUID, set[str]] = field(default_factory=partial(defaultdict, set))
     agree: Counter[str] = field(default_factory=Counter)
+    left: set[UUID] = field(default_factory=set)
+
+    def suspect(self, mailboxids: Iterable[UUID], tallies: Iterable[str]) -> None:
+        """Suspect these tallies of these mailboxes."""
+        names = set(tallies)
+        for each in mailboxids:
+            self.suspected[each] |= names
 
     def update(self, other: Screened) -> None:
         """Add those of other mailboxes."""
-        self.suspected |= other.suspected
+        self.suspected.update(other.suspected)
         self.agree.update(other.agree)
+        self.left |= other.left
 
 
 ScreenMailboxes = Callable[[Sequence[UUID]], Screened]
-"""Screens mailboxes, each named once. Raises `Retryable`."""
+"""Screens mailboxes, each named once, for as long as it may. Raises `Retryable`."""
+
+
+def in_groups(mailboxids: Sequence[UUID], most: int) -> Iterator[Sequence[UUID]]:
+    """The mailboxes in order, in groups of at most ``most``."""
+    for start in range(0, len(mailboxids), most):
+        yield mailboxids[start : start + most]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +109,8 @@ class Screening:
     """Screens the counters of ``tallies``. A chunk has ``width`` UIDs.
 
     Two clocks differ by less than ``slack`` (µs). A count of a whole mailbox from before ``since``
-    (µs) is not used: until then chunks had another width.
+    (µs) is not used: until then chunks had another width. At most ``rows`` of the listing, or those
+    of one mailbox, are in memory.
     """
 
     tables: ScreenedTables
@@ -95,31 +120,68 @@ class Screening:
     width: int
     slack: Micros
     since: Micros
+    rows: int
 
-    def of(self, mailboxids: Sequence[UUID]) -> Screened:
-        """Screen these mailboxes, each once. Raises `Retryable`.
+    def of(self, mailboxids: Sequence[UUID], until: float = float("inf")) -> Screened:
+        """Screen these mailboxes, each named once; begin none after ``until`` (monotonic, s).
 
-        If one may not be read, all are suspected: the counting thread finds out which it is.
+        Raises `Retryable` if nothing can be read. If some cannot, those are suspected: the counting
+        thread then waits for each of them alone.
         """
+        found = Screened()
+        for some in in_groups(mailboxids, max(FEWEST, self.rows // USUAL)):
+            if time.monotonic() > until:
+                found.left.update(some)
+            else:
+                found.update(self._or_parts(some))
+        return found
+
+    def _or_parts(self, mailboxids: Sequence[UUID]) -> Screened:
         try:
             return self._of(mailboxids)
-        except (Refused, ReadFailed):
-            return Screened(set(mailboxids))
+        except (Refused, Retryable) as failed:
+            return self._parts(mailboxids, failed)
+
+    def _parts(self, mailboxids: Sequence[UUID], failed: ReconcilerError) -> Screened:
+        """Suspect the parts that fail, too; raise if no server answers."""
+        found, worked, answered = Screened(), 0, isinstance(failed, Refused | ReadFailed)
+        parts = in_groups(mailboxids, max(1, len(mailboxids) // PARTS))
+        for number, part in enumerate(parts if len(mailboxids) > 1 else ()):
+            if number == TRIED and not worked and not answered:
+                break
+            try:
+                found.update(self._of(part))
+                worked += 1
+            except (Refused, Retryable):
+                found.suspect(part, (each.name for each in self.tallies))
+        if not worked and not answered:
+            raise failed
+        if len(mailboxids) == 1:
+            found.suspect(mailboxids, (each.name for each in self.tallies))
+        return found
 
     def _of(self, mailboxids: Sequence[UUID]) -> Screened:
         of_mailboxes = [_Row(each, (each,), (each,)) for each in mailboxids]
         of_users = self._of_users(mailboxids)
-        sums = self._sums({*mailboxids}.union(*(each.sums_up for each in of_users)))
+        sums = self._sums([*{*mailboxids}.union(*(each.sums_up for each in of_users))])
         found = Screened()
         for tally in self.tallies:
-            rows = of_users if tally.per_quota_root else of_mailboxes
-            stored = self.tables.stored_of(tally, [each.key for each in rows])
-            for row in rows:
-                if _agrees(tally, stored.get(row.key), row, sums):
-                    found.agree[tally.name] += 1
-                else:
-                    found.suspected.update(row.screened)
+            self._compare(tally, of_users if tally.per_quota_root else of_mailboxes, sums, found)
         return found
+
+    def _compare(
+        self, tally: Tally, rows: Sequence[_Row], sums: Mapping[UUID, Sums], found: Screened
+    ) -> None:
+        try:
+            stored = self.tables.stored_of(tally, [each.key for each in rows])
+        except (Refused, ReadFailed):  # its table alone
+            found.suspect((each for row in rows for each in row.screened), [tally.name])
+            return
+        for row in rows:
+            if _agrees(tally, stored.get(row.key), row, sums):
+                found.agree[tally.name] += 1
+            else:
+                found.suspect(row.screened, [tally.name])
 
     def _of_users(self, mailboxids: Sequence[UUID]) -> list[_Row]:
         if not any(each.per_quota_root for each in self.tallies):
@@ -130,7 +192,7 @@ class Screening:
         named = self.tables.mailboxes_of(list(screened))
         return [_Row(str(root), theirs, screened[root]) for root, theirs in named]
 
-    def _sums(self, mailboxids: Collection[UUID]) -> dict[UUID, Sums]:
+    def _sums(self, mailboxids: Sequence[UUID]) -> dict[UUID, Sums]:
         """The sums of these mailboxes' listings; only chunks that changed are read.
 
         Large mailboxes that were never counted are left out.
@@ -141,21 +203,34 @@ class Screening:
         for each in mailboxids:
             for uids in self._to_read(books.get(each)):
                 ranges[uids].append(each)
-        counted, whole = defaultdict[UUID, dict[int, Sums]](dict), dict[UUID, dict[int, Sums]]()
         for uids, some in ranges.items():
-            for mailboxid, rows in self.tables.listed_in(some, uids, LARGE).items():
-                if rows is None:
-                    chunks.pop(mailboxid, None)
-                elif uids == ALL_UIDS:
-                    chunks[mailboxid] = whole[mailboxid] = by_chunk(rows, self.width)
-                else:
-                    counted[mailboxid][uids[0] // self.width] = summed(rows)
+            most = LARGE if uids == ALL_UIDS else min(LARGE, self.width)
+            for part in in_groups(some, max(1, self.rows // most)):
+                self._count(self.tables.listed_in(part, uids, most), uids, began, chunks)
+        return {each: total([*known.values()]) for each, known in chunks.items()}
+
+    def _count(
+        self,
+        listed: Mapping[UUID, Sequence[Listed] | None],
+        uids: UidRange,
+        began: Micros,
+        chunks: dict[UUID, dict[int, Sums]],
+    ) -> None:
+        """Store the sums of a range, and put them into ``chunks``."""
+        there = {each: rows for each, rows in listed.items() if rows is not None}
+        for each in listed.keys() - there.keys():
+            chunks.pop(each, None)
+        if uids == ALL_UIDS:
+            whole = {each: by_chunk(rows, self.width) for each, rows in there.items()}
+            self.kept.counted_whole(whole, began)
+            chunks.update(whole)
+            return
+        number = uids[0] // self.width
+        counted = {each: {number: summed(rows)} for each, rows in there.items()}
         self.kept.counted(counted, began)
-        self.kept.counted_whole(whole, began)
-        return {
-            each: total([*(known | counted.get(each, {})).values()])
-            for each, known in chunks.items()
-        }
+        for each, sums in counted.items():
+            if each in chunks:
+                chunks[each] |= sums
 
     def _to_read(self, book: ChunkSums | None) -> Iterator[UidRange]:
         if book is None or book.whole_at is None or book.whole_at < self.since:

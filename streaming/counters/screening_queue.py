@@ -123,7 +123,9 @@ class ScreeningQueue:
             self._gathered_until = now + self.rules.window / 1e6
 
     def _read_again(self) -> None:
-        ended = (self.clock() - self.rules.latest - self.rules.delay) // HOUR
-        if self._next_hour < ended:
-            self.hours.add(self._next_hour * HOUR, ended * HOUR - 1)
+        now = self.clock()
+        ended = (now - self.rules.latest - self.rules.delay) // HOUR
+        if ended > self._next_hour:
+            self.hours.add(max(self._next_hour * HOUR, marks_begin(now)), ended * HOUR - 1)
+        if ended > self._next_hour or ended < self._next_hour - 1:  # a clock was set back
             self._next_hour = ended

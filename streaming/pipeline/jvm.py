@@ -111,7 +111,7 @@ def _is_logged_by_worker(line: bytes) -> bool:
         level = logging.getLevelNamesMapping()[told["level"].upper()]
         more = {each: told.get(each) for each in ("finding", "traceback")}
         logging.getLogger(told["logger"]).log(level, "%s", told["message"], extra=more)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):  # another program's line
         return False
     return True
 
@@ -119,8 +119,8 @@ def _is_logged_by_worker(line: bytes) -> bool:
 def _parts(line: str) -> tuple[int, str, str]:
     """Level, message and traceback: log4j2.properties writes all three, others text alone."""
     if line.startswith(LOGGED):
-        with suppress(ValueError):
+        with suppress(ValueError, KeyError, TypeError):
             told = json.loads(line)
             level = logging.getLevelNamesMapping().get(told["level"], logging.CRITICAL)
-            return level, told["message"], told["traceback"]
+            return level, str(told["message"]), str(told["traceback"])
     return logging.ERROR, line, ""

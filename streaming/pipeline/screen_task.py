@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,9 +25,10 @@ from streaming.settings import Settings
 
 ON_WORKERS = 20_000
 """Mailboxes of one job."""
-AT_A_TIME = 500
-"""Mailboxes whose rows a worker has in memory at a time."""
-TASKS_A_CORE = 2
+FEW = 500
+"""Mailboxes that are not divided among tasks."""
+SECONDS = 2.0
+"""A task begins nothing after this time: repairs of rows wait for its core."""
 ID = 16
 """Bytes of a mailbox's id."""
 
@@ -57,9 +59,8 @@ def on_workers(spark: SparkSession, job: Callable[[], ScreenJob]) -> ScreenMailb
         try:
             with spark_there():
                 use_pool(spark, Pool.COUNTERS)
-                there = cores(spark)
-                task = screen_task(replace(job(), tasks=there))
-                shares = _shares(mailboxids, TASKS_A_CORE * there)
+                shares = _shares(mailboxids, cores(spark))
+                task = screen_task(replace(job(), tasks=len(shares)))
                 jobs = spark.sparkContext.parallelize(shares, len(shares)).mapPartitions(task)
                 for each in jobs.collect():
                     found.update(pickle.loads(each))  # our own workers made it
@@ -83,11 +84,10 @@ def _screen_share(job: ScreenJob, shares: Iterable[bytes]) -> Iterator[bytes]:
     screening, found = job.screening(job), Screened()
     for ids in shares:
         mailboxids = [UUID(bytes=ids[at : at + ID]) for at in range(0, len(ids), ID)]
-        for at in range(0, len(mailboxids), AT_A_TIME):
-            found.update(screening.of(mailboxids[at : at + AT_A_TIME]))
+        found.update(screening.of(mailboxids, time.monotonic() + SECONDS))
     yield pickle.dumps(found)
 
 
 def _shares(mailboxids: Sequence[UUID], most: int) -> list[bytes]:
-    number = max(1, min(most, len(mailboxids) // AT_A_TIME))
+    number = max(1, min(most, len(mailboxids) // FEW))
     return [b"".join(each.bytes for each in mailboxids[at::number]) for at in range(number)]

@@ -25,8 +25,6 @@ from streaming.tables.rate_limit import RateLimiter
 from streaming.tables.statement_cache import StatementCache
 
 PAGE = 1_000
-ROWS_A_READ = 50_000
-"""Rows of many mailboxes that one read has at most, because all are in memory."""
 
 
 class CounterTables:
@@ -114,9 +112,8 @@ class CounterTables:
             f" FROM {self._table(self._family.listing.table)}"
             f" WHERE {mailbox} IN ? AND {uid} >= ? AND {uid} <= ? PER PARTITION LIMIT ?"
         )
-        together = min(self._most, max(1, ROWS_A_READ // most))
         found = defaultdict[UUID, list[dict[str, Any]]](list)
-        reads = self._statements.partitions(query, mailboxids, together, (*uids, most + 1))
+        reads = self._statements.partitions(query, mailboxids, self._most, (*uids, most + 1))
         for rows in reads:
             self.pace.spend(len(rows))
             for row in rows:

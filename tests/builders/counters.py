@@ -294,7 +294,9 @@ class Bench:
 
     def screening(self) -> Screening:
         tallies = [each for family in self.families for each in family.tallies]
-        return Screening(self.tables, self.tallies, tallies, self.clock, WIDTH, DELAY // 2, since=0)
+        return Screening(
+            self.tables, self.tallies, tallies, self.clock, WIDTH, DELAY // 2, since=0, rows=50_000
+        )
 
     def recounted(self, *mailboxids: UUID) -> Sums:
         """All of these against the truth."""

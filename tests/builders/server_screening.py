@@ -6,7 +6,7 @@ from functools import cache
 
 from checkpoints.cassandra import CassandraTallies, Store
 from checkpoints.clock import now_micros
-from streaming.commands.wiring.workers import _ByName
+from streaming.commands.wiring.workers import MOST_ROWS, _ByName
 from streaming.counters.screening import Screening
 from streaming.pipeline.screen_task import ScreenJob
 from streaming.settings import Settings
@@ -19,7 +19,7 @@ UNLIMITED = 1_000_000_000
 def screening_at(job: ScreenJob) -> Screening:
     """This process's screening."""
     tables, kept = _connected(job.settings, _ByName(job.family))
-    return Screening(tables, kept, job.tallies, now_micros, WIDTH, 0, job.since)
+    return Screening(tables, kept, job.tallies, now_micros, WIDTH, 0, job.since, MOST_ROWS)
 
 
 @cache

@@ -411,6 +411,19 @@ def test_a_range_of_many_mailboxes_is_listed_up_to_a_limit_of_rows(
     assert tables.listed_in(some, (10, 18), 8) == {**over, empty: []}
 
 
+def test_the_limit_is_that_of_a_mailbox_also_where_an_answer_has_pages(
+    tables: CounterTables, mail: Mail
+) -> None:
+    first, over, last = (uuid.uuid1() for _ in range(3))
+    listed = mail.fill(first, range(1, PAGE + 101))
+    mail.fill(over, range(1, PAGE + 102))
+    mail.fill(last, range(1, 5))
+    found = tables.listed_in([first, over, last], (0, 2**63 - 1), PAGE + 100)
+    assert found[first] == list(listed.values())
+    assert found[over] is None
+    assert found[last] == list(tables.listed(last))
+
+
 # --- whose it is ---------------------------------------------------------------------------------
 
 

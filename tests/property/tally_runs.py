@@ -195,7 +195,7 @@ class Instance:
 
     def _screening(self, tallies: WatchedTallies, clock: Callable[[], Micros]) -> Screening:
         kept, slack = [each for family in FAMILIES for each in family.tallies], tallies.rules.slack
-        return Screening(self.ports, tallies.kept, kept, clock, WIDTH, slack, since=0)
+        return Screening(self.ports, tallies.kept, kept, clock, WIDTH, slack, since=0, rows=50_000)
 
     def _count(self, _tally: str, outcome: str, number: int) -> None:
         self.counts[outcome] += number

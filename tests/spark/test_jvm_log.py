@@ -81,6 +81,9 @@ def test_levels_and_lines_that_are_not_of_a_log(
         '{"level": half',
         '{"time": 1, "level": "info", "logger": "a worker\'s", "message": "c"}',
         '{"time": 1}',
+        '{"time": 1, "level": 30, "logger": "a", "message": "a number as level"}',
+        '{"level":"info","ts":1,"msg":"of another program"}',
+        '{"level":["x"],"message":"a","traceback":""}',
     )
     jvm.relay(f"{line}\n".encode() for line in lines)
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
@@ -89,7 +92,7 @@ def test_levels_and_lines_that_are_not_of_a_log(
         ("ERROR", "OpenJDK warning"),
         ("ERROR", '{"level": half'),
         ("INFO", "c"),
-        ("ERROR", '{"time": 1}'),
+        *(("ERROR", line) for line in lines[5:]),
     ]
     assert caplog.records[4].name == "a worker's"
     assert vars(caplog.records[1])["traceback"] == "e\n\tat f"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from uuid import UUID
 
 from checkpoints.cassandra import CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
@@ -28,14 +30,14 @@ from streaming.counters.counter_findings import CorrectionLimits, CounterFinding
 from streaming.counters.counter_row import CounterRows, Owners
 from streaming.counters.live_table import LiveTables
 from streaming.counters.look_rules import LookRules
-from streaming.counters.loop import CounterLoop
+from streaming.counters.loop import TURN, CounterLoop
 from streaming.counters.observe import CounterObserver
 from streaming.counters.open_messages import OpenMessages
 from streaming.counters.ports import FrontierMarks
 from streaming.counters.progress import CounterProgress
 from streaming.counters.recent_changes import RecentChanges
 from streaming.counters.schedule import CounterScheduler
-from streaming.counters.screening import ScreenMailboxes
+from streaming.counters.screening import Screened, ScreenMailboxes
 from streaming.counters.screening_queue import MarkedHours, ScreeningQueue
 from streaming.counters.unmarked_changes import LossRules, WatchedTallies
 from streaming.monitoring.metrics import Metrics
@@ -108,7 +110,13 @@ def _screen(
 ) -> tuple[ScreenMailboxes, int]:
     """What screens mailboxes: this thread or, on a cluster, workers; and how many at once."""
     if opened.settings.stream.is_local:
-        return lambda mailboxids: screening_with(job(), tables).of(mailboxids), IN_THREAD
+        pace = opened.settings.tally.rows_per_second
+
+        def screen(mailboxids: Sequence[UUID]) -> Screened:
+            until = time.monotonic() + TURN
+            return screening_with(job(), tables, pace).of(mailboxids, until)
+
+        return screen, IN_THREAD
     tables.pace.share(2)  # the workers have the other half
     return on_workers(spark_session(opened.settings), job), ON_WORKERS
 

@@ -84,6 +84,10 @@ def connections(settings: Settings, family: Family) -> Connections:
     return _connections(settings, _ByName(family))
 
 
+MOST_ROWS = 50_000
+"""Rows of the listing that screening has in memory: some 30 MB."""
+
+
 @dataclass(frozen=True, slots=True)
 class _ByName:
     """A family as a cache key: its name and columns, since its functions do not compare."""
@@ -158,14 +162,21 @@ def screening(of: ScreenJob) -> Screening:
     """What screens mailboxes in this process, at half the pace of counting: the thread has half."""
     tables = _counters(of.settings, _ByName(of.family))
     tables.pace.share(2 * of.tasks)
-    return screening_with(of, tables)
+    return screening_with(of, tables, of.settings.tally.rows_per_second // (2 * of.tasks))
 
 
-def screening_with(of: ScreenJob, tables: CounterTables) -> Screening:
-    """The same with these tables."""
-    kept = connections(of.settings, of.family).tallies
-    slack = to_micros(of.settings.stream.delay) // 2
-    return Screening(tables, kept, of.tallies, now_micros, of.settings.tally.chunk, slack, of.since)
+def screening_with(of: ScreenJob, tables: CounterTables, rows_per_second: int) -> Screening:
+    """The same with these tables, which read so many rows a second."""
+    return Screening(
+        tables=tables,
+        kept=connections(of.settings, of.family).tallies,
+        tallies=of.tallies,
+        clock=now_micros,
+        width=of.settings.tally.chunk,
+        slack=to_micros(of.settings.stream.delay) // 2,
+        since=of.since,
+        rows=min(MOST_ROWS, rows_per_second),
+    )
 
 
 @cache

@@ -14,13 +14,13 @@ from checkpoints.clock import HOUR
 from checkpoints.tallies import MARKS_KEPT_DAYS
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.words.errors import Unreachable
-from streaming.counters import changed_mailboxes, screening_queue
+from streaming.counters import changed_mailboxes, pending_counter, screening_queue
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.counter_row import CounterRows
 from streaming.counters.screening import Screened
 from streaming.counters.screening_queue import MARKS_AT_ONCE, MarkedHours, ScreeningQueue
-from tests.builders.counters import BOB, GATHER, Bench
+from tests.builders.counters import BOB, FAMILIES, GATHER, Bench
 from tests.builders.rows import DELAY, NOW, SECOND
 
 NEVER = float("inf")
@@ -46,6 +46,13 @@ class Marks:
             raise self.fails.pop()
 
 
+def suspected(mailboxids: Sequence[UUID]) -> Screened:
+    """All counters of these."""
+    found = Screened()
+    found.suspect(mailboxids, (each.name for family in FAMILIES for each in family.tallies))
+    return found
+
+
 @dataclass
 class Scheduled:
     """What finds its way to the scheduler."""
@@ -68,7 +75,7 @@ class Scheduled:
         """Every one of them may be wrong."""
         assert len(mailboxids) <= 2
         self.screened.extend(mailboxids)
-        return Screened(set(mailboxids))
+        return suspected(mailboxids)
 
     def came(self, mailboxes: Sequence[UUID], since: int) -> None:
         self.queue.take(BatchSummary(dict.fromkeys(mailboxes, 1), since=since))
@@ -76,7 +83,7 @@ class Scheduled:
     def mailboxes(self) -> set[UUID]:
         """Those with a pending counter, after all had time."""
         self.changed.schedule(NEVER)
-        return {each for _, each in self.bench.watch._pending if isinstance(each, UUID)}
+        return {each for _, each in self.bench.watch.pending if isinstance(each, UUID)}
 
 
 @pytest.fixture
@@ -100,7 +107,7 @@ def test_changes_are_gathered_for_a_window_before_they_are_screened(scheduled: S
 
 def test_what_agrees_is_let_go(scheduled: Scheduled) -> None:
     agree = Counter({MAILBOX_COUNTERS.name: 2})
-    scheduled.changed.screen = lambda mailboxids: Screened({mailboxids[0]}, agree)
+    scheduled.changed.screen = lambda some: replace(suspected(some[:1]), agree=agree)
     scheduled.came(boxes(2), since=NOW)
     assert len(scheduled.mailboxes()) == 1
     assert scheduled.bench.counts == {"agrees": 2}
@@ -217,15 +224,27 @@ def test_after_an_error_the_hour_begins_again(scheduled: Scheduled) -> None:
     assert scheduled.mailboxes() == {*boxes(3), *boxes(3, first=10)}
 
 
+def few_pending(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    for each in (changed_mailboxes, pending_counter):
+        monkeypatch.setattr(each, "MOST_PENDING", number)
+
+
+def test_what_there_was_no_time_for_stays(scheduled: Scheduled) -> None:
+    scheduled.changed.screen = lambda some: Screened(left=set(some))
+    scheduled.came(boxes(2), since=NOW)
+    scheduled.changed.schedule(NEVER)
+    assert len(scheduled.queue) == 2
+
+
 def test_while_too_many_counters_are_pending_mailboxes_wait(
     scheduled: Scheduled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changed_mailboxes, "MOST_PENDING", 4)
+    few_pending(monkeypatch, 4)
     scheduled.marks.of = {NOW // HOUR: boxes(20)}
     scheduled.changed.look_for_epoch()
     assert len(scheduled.mailboxes()) == 4
     done = set(boxes(20)) & scheduled.mailboxes()
-    for pending in list(scheduled.bench.watch._pending.values()):
+    for pending in list(scheduled.bench.watch.pending.values()):
         scheduled.bench.watch._drop(pending)
     assert len(scheduled.mailboxes() - done) == 4
 
@@ -236,14 +255,14 @@ def test_a_tally_that_gets_nowhere_holds_up_no_other(
     """As quotas that may not be read: each mailbox is of another user, and only theirs go on."""
     owners = SimpleNamespace(root_of=lambda mailboxid: replace(BOB, user=str(mailboxid)))
     scheduled.changed.counters = CounterRows(scheduled.bench.families, owners)  # type: ignore[arg-type]
-    monkeypatch.setattr(changed_mailboxes, "MOST_PENDING", 4)
+    few_pending(monkeypatch, 4)
     scheduled.marks.of = {NOW // HOUR: boxes(20)}
     scheduled.changed.look_for_epoch()
     watch, seen = scheduled.bench.watch, set[UUID]()
     moving = MAILBOX_COUNTERS.name
     for _ in range(20):
         scheduled.changed.schedule(NEVER)
-        done = [each for each in watch._pending.values() if each.counter.tally.name == moving]
+        done = [each for each in watch.pending.values() if each.counter.tally.name == moving]
         seen |= {each.counter.key for each in done if isinstance(each.counter.key, UUID)}
         for each in done:
             watch._drop(each)
