@@ -251,10 +251,11 @@ def test_a_missing_projection_table_is_named(
 
 
 def test_an_own_keyspace_with_fewer_copies_than_james_s_is_refused(
-    settings: Any, own: str, cassandra: Session
+    settings: Any, cassandra: Session
 ) -> None:
-    safer = f"safer_{uuid.uuid4().hex[:8]}"
+    safer, own = (f"{each}_{uuid.uuid4().hex[:8]}" for each in ("safer", "single"))
     create_keyspace(cassandra, safer)
+    create_schema(cassandra, own)  # the first command takes it
     two = "{'class': 'SimpleStrategy', 'replication_factor': 2}"
     cassandra.execute(f"ALTER KEYSPACE {safer} WITH replication = {two}")
     config = settings(cassandra={"keyspace": safer, "own_keyspace": own})
@@ -263,7 +264,8 @@ def test_an_own_keyspace_with_fewer_copies_than_james_s_is_refused(
         refused = line_of(reconcile(*command, "repair"))
         observed = line_of(reconcile(*command, "observe"))
     finally:
-        cassandra.execute(f"DROP KEYSPACE {safer}")
+        for each in (safer, own):
+            cassandra.execute(f"DROP KEYSPACE {each}")
     assert f"not in repair mode: keyspace {own} has copies: 1, and {safer} has 2" in refused
     assert "imapuidtable does not exist" in observed
 
