@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
@@ -70,13 +70,20 @@ def _as_bytes(columns: Iterable[Any]) -> list[Any]:
 
 
 class RawReads:
-    """A second session on a session's cluster, created when first needed; both close together."""
+    """A second session on a session's cluster, created when first needed; both close together.
+
+    ``connected`` is called with it then.
+    """
 
     def __init__(
-        self, session: Session, consistency: int, partitions_a_read: int = PARTITIONS_A_READ
+        self,
+        session: Session,
+        consistency: int,
+        partitions_a_read: int = PARTITIONS_A_READ,
+        connected: Callable[[Session], object] = bool,
     ) -> None:
         self._beside, self._consistency = session, consistency
-        self.partitions_a_read = partitions_a_read
+        self.partitions_a_read, self._connected = partitions_a_read, connected
 
     def select(self, cql: str) -> RawSelect:
         """A read by this CQL."""
@@ -88,6 +95,7 @@ class RawReads:
         with translated("connecting for undecoded reads"):
             made = self._beside.cluster.connect()
         made.client_protocol_handler = _Undecoding
+        self._connected(made)
         return made
 
     @cached_property

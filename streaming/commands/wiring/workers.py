@@ -59,6 +59,7 @@ from streaming.tables import (
     store_of,
 )
 from streaming.tables.rate_limit import RateLimiter
+from streaming.tables.server_load import watch
 
 
 def job(settings: Settings, family: Family, suspects_topic: str) -> Job:
@@ -140,7 +141,7 @@ def glance_of(settings: Settings, tables: Tables, family: Family) -> Glance | No
 
 def _raw_reads(cassandra: CassandraSettings) -> RawReads:
     levels, most = levels_of(cassandra), cassandra.partitions_per_read
-    return RawReads(connect(cassandra), levels.each, most)
+    return RawReads(connect(cassandra), levels.each, most, watch)
 
 
 def scans(of: Job) -> UndecodedScans:

@@ -11,6 +11,8 @@ import pytest
 from cassandra import OperationTimedOut, ReadTimeout, Unavailable
 from cassandra.protocol import OverloadedErrorMessage
 
+from streaming.commands.wiring import workers
+from streaming.settings import CassandraSettings
 from streaming.tables import rate_limit, server_load
 from streaming.tables.rate_limit import GROWS, LEAST, RateLimiter
 from streaming.tables.server_load import FEWEST, SLOW_TIMES, ServerLoad, watch
@@ -138,6 +140,15 @@ def test_each_request_of_a_session_is_measured_up_to_its_first_page(clock: Clock
     load.answered.assert_called_once_with(b"look", 0.5)
     one.failed(error := OperationTimedOut())
     load.failed.assert_called_once_with(error)
+
+
+def test_undecoded_reads_are_measured_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have a session of their own: most rows are read there."""
+    session = Mock()
+    monkeypatch.setattr(workers, "connect", lambda _: session)
+    beside = workers._raw_reads(CassandraSettings()).session
+    assert beside is session.cluster.connect.return_value
+    beside.add_request_init_listener.assert_called_once()
 
 
 # --- the limit
