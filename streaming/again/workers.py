@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from py4j.protocol import Py4JJavaError
 from pyspark import RDD, SparkContext
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from reconcilers.words.errors import Refused, SparkDied
+from reconcilers.words.errors import Refused
 from streaming.again.pieces import Piece, SweptPiece
 from streaming.again.scan import Scanning, sweep_task
 from streaming.pipeline.cores import Pool, cores, use_pool
-from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of, spark_there
+from streaming.pipeline.spark_errors import job_of
 
 TasksOf = Callable[[int], int]
 """How many tasks a sweep has on so many cores."""
@@ -70,15 +68,10 @@ def on_workers(
     """A function that scans pieces in Spark tasks; it raises `Refused`, `SparkDied`."""
 
     def scan(pieces: Sequence[Piece]) -> Sequence[SweptPiece]:
-        try:
-            with spark_there():
-                use_pool(spark, Pool.SWEEP)
-                there = cores(spark)
-                number = min(len(pieces), tasks_of(there))
-                return scans(spark.sparkContext, pieces, Tasks(number, min(number, there)))
-        except (Py4JJavaError, PySparkException) as failed:
-            told = str(failed)
-            by_worker = WORKERS_ERROR.search(told)
-            raise (Refused if by_worker else SparkDied)(cause_of(told)) from failed
+        with job_of(Refused):
+            use_pool(spark, Pool.SWEEP)
+            there = cores(spark)
+            number = min(len(pieces), tasks_of(there))
+            return scans(spark.sparkContext, pieces, Tasks(number, min(number, there)))
 
     return scan

@@ -9,17 +9,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reconcilers.declared.family import Family
 from reconcilers.declared.tally import Tally
-from reconcilers.words.errors import Overloaded, SparkDied
+from reconcilers.words.errors import Overloaded
 from reconcilers.words.model import Micros
 from streaming.counters.screening import Screened, Screening, ScreenMailboxes
 from streaming.pipeline.cores import Pool, cores, use_pool
-from streaming.pipeline.spark_errors import WORKERS_ERROR, cause_of, spark_there
+from streaming.pipeline.spark_errors import job_of
 from streaming.pipeline.worker_process import collect_seldom, log_as_driver
 from streaming.settings import Settings
 
@@ -56,18 +54,13 @@ def on_workers(spark: SparkSession, job: Callable[[], ScreenJob]) -> ScreenMailb
 
     def screen(mailboxids: Sequence[UUID]) -> Screened:
         found = Screened()
-        try:
-            with spark_there():
-                use_pool(spark, Pool.COUNTERS)
-                shares = _shares(mailboxids, cores(spark))
-                task = screen_task(replace(job(), tasks=len(shares)))
-                jobs = spark.sparkContext.parallelize(shares, len(shares)).mapPartitions(task)
-                for each in jobs.collect():
-                    found.update(pickle.loads(each))  # our own workers made it
-        except (Py4JJavaError, PySparkException) as failed:
-            told = str(failed)
-            by_worker = WORKERS_ERROR.search(told)
-            raise (Overloaded if by_worker else SparkDied)(cause_of(told)) from failed
+        with job_of(Overloaded):
+            use_pool(spark, Pool.COUNTERS)
+            shares = _shares(mailboxids, cores(spark))
+            task = screen_task(replace(job(), tasks=len(shares)))
+            tasks = spark.sparkContext.parallelize(shares, len(shares)).mapPartitions(task)
+            for each in tasks.collect():
+                found.update(pickle.loads(each))  # our own workers made it
         return found
 
     return screen

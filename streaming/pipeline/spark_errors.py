@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from reconcilers.words.errors import ReconcilerError, SparkDied
 
@@ -50,6 +51,17 @@ def cause_of(told: str) -> str:
     pythons = [line for line in lines if _PYTHONS_ERROR.match(line)]
     cause = (ours[-1:] or sparks[:1] or pythons[-1:] or lines[:1] or ["no reason given"])[0]
     return cause.removeprefix(": ")[:500]
+
+
+@contextmanager
+def job_of(by_worker: type[ReconcilerError]) -> Iterator[None]:
+    """Raise ``by_worker`` if a worker of a job fails, else `SparkDied`."""
+    try:
+        with spark_there():
+            yield
+    except (Py4JJavaError, PySparkException) as failed:
+        told = str(failed)
+        raise (by_worker if WORKERS_ERROR.search(told) else SparkDied)(cause_of(told)) from failed
 
 
 @contextmanager
