@@ -6,7 +6,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from checkpoints.cassandra.replicas import in_groups
+from reconcilers.words.groups import in_groups
 from reconcilers.words.key import text_of
 from reconcilers.words.model import Slot
 

@@ -14,7 +14,6 @@ from cassandra.query import PreparedStatement
 
 from checkpoints.cassandra.kept_deletes import KeptDeletes
 from checkpoints.cassandra.lineage_writes import prepared_writes, request_of
-from checkpoints.cassandra.replicas import in_groups
 from checkpoints.cassandra.store import Request, Store
 from checkpoints.cassandra.watches import Watches
 from checkpoints.lineage import KEPT_AFTER_LOSS, Delete, SourceInGroup
@@ -30,6 +29,7 @@ from reconcilers.rows.deletes import (
     deletes_of,
 )
 from reconcilers.rows.memory import Entry, Watching
+from reconcilers.words.groups import in_groups
 from reconcilers.words.key import KeyColumn
 from reconcilers.words.model import KeyValue, Micros, Slot
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from checkpoints.cassandra.buckets import BUCKETS, bucket_of, by_bucket
-from checkpoints.cassandra.replicas import in_groups
 from checkpoints.cassandra.store import Request, Store
 from reconcilers.declared.family import Family
 from reconcilers.sweep.lost_rows import LostRow
+from reconcilers.words.groups import in_groups
 from reconcilers.words.key import slot_from_text, text_of
 from reconcilers.words.model import Kind, Slot
 

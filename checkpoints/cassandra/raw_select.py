@@ -24,10 +24,10 @@ from checkpoints.cassandra.replicas import (
     PARTITIONS_A_READ,
     Routed,
     by_first_replica,
-    in_groups,
 )
 from reconcilers.declared.raw import RawCell, RawKey, RawRow
 from reconcilers.words.errors import Refused
+from reconcilers.words.groups import in_groups
 
 IN_FLIGHT = 8
 ROWS_A_READ = 100

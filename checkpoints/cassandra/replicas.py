@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from cassandra.cluster import Session
 from cassandra.query import BoundStatement
 
+from reconcilers.words.groups import in_groups
+
 FEW_NODES = 3
 """On so many nodes, or fewer, partitions are not divided by replica."""
 PARTITIONS_A_READ = 100
@@ -86,9 +88,3 @@ def partition_of(
         return b"".join(LENGTH.pack(len(cell)) + cell + b"\0" for cell in cells)
 
     return bytes_of
-
-
-def in_groups(items: Sequence[K], most: int) -> Iterator[Sequence[K]]:
-    """The items in order, in groups of at most ``most``."""
-    for start in range(0, len(items), most):
-        yield items[start : start + most]

@@ -28,6 +28,7 @@ from reconcilers.declared.tally import (
     total,
 )
 from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused, Retryable
+from reconcilers.words.groups import in_groups
 from reconcilers.words.model import Micros
 
 LARGE = 5_000
@@ -96,12 +97,6 @@ class Screened:
 
 ScreenMailboxes = Callable[[Sequence[UUID]], Screened]
 """Screens mailboxes, each named once, for as long as it may. Raises `Retryable`."""
-
-
-def in_groups(mailboxids: Sequence[UUID], most: int) -> Iterator[Sequence[UUID]]:
-    """The mailboxes in order, in groups of at most ``most``."""
-    for start in range(0, len(mailboxids), most):
-        yield mailboxids[start : start + most]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from cassandra.protocol import (
 
 from checkpoints.cassandra.buckets import BUCKETS, bucket_of
 from checkpoints.cassandra.driver_errors import translated
-from checkpoints.cassandra.replicas import in_groups
 from checkpoints.cassandra.store import checked_name, levels
 from reconcilers.words.errors import Misconfigured, Overloaded, ReadFailed, Refused, Unreachable
+from reconcilers.words.groups import in_groups
 
 OVERLOADED = OverloadedErrorMessage(0x1001, "overloaded", None)
 
