@@ -4,7 +4,8 @@ James copies, moves, expunges or flags a list of messages row by row. It writes 
 their mailbox **once, at the end** of the command. A copy of 100,000 mails takes minutes, so its
 first rows are released from the window before its end. A command on a few messages ends within the
 delay. If many changes were released within L before a look, any of them may be of a running
-command. A process does not know what was released before its start, so it looks from L after it on.
+command. A process does not know what was released before its start, so it observes nothing in its
+first L.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from reconcilers.words.errors import Refused
 from streaming.counters.counter_row import CounterRows
-from streaming.counters.pending_counter import MOST_PENDING
 from streaming.counters.schedule import CounterScheduler
 from streaming.counters.screening import ScreenMailboxes
 from streaming.counters.screening_queue import ScreeningQueue
@@ -54,7 +53,7 @@ class ChangedMailboxes:
             return
         if self.scheduler.pending.has_room_again():
             self.queue.read_all()
-        while time.monotonic() <= end and self.scheduler.pending.fewest < MOST_PENDING:
+        while time.monotonic() <= end and self.scheduler.pending.has_room:
             some = self.queue.next(self.at_once)
             if not some:
                 return

@@ -58,9 +58,9 @@ class PendingCounters(dict[tuple[str, UUID | str], PendingCounter]):
         self._refused: set[str] = set()
 
     @property
-    def fewest(self) -> int:
-        """How many are pending of the tally that has the fewest."""
-        return min(self.of_tally.values(), default=0)
+    def has_room(self) -> bool:
+        """Whether one of the tallies has room for a counter."""
+        return min(self.of_tally.values(), default=0) < MOST_PENDING
 
     def add(self, row: CounterRow, due: Micros) -> PendingCounter | None:
         """The pending counter, added if it is not; None if its tally has no room."""
@@ -70,6 +70,7 @@ class PendingCounters(dict[tuple[str, UUID | str], PendingCounter]):
                 self._refused.add(place[0])
                 return None
             self[place] = PendingCounter(row, due)
+            self.of_tally[place[0]] += 1
         return self[place]
 
     def has_room_again(self) -> bool:
@@ -77,10 +78,6 @@ class PendingCounters(dict[tuple[str, UUID | str], PendingCounter]):
         found = {each for each in self._refused if self.of_tally[each] <= MOST_PENDING // 2}
         self._refused -= found
         return bool(found)
-
-    def __setitem__(self, place: tuple[str, UUID | str], pending: PendingCounter) -> None:
-        self.of_tally[place[0]] += place not in self
-        super().__setitem__(place, pending)
 
     def __delitem__(self, place: tuple[str, UUID | str]) -> None:
         super().__delitem__(place)

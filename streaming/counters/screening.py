@@ -27,7 +27,7 @@ from reconcilers.declared.tally import (
     summed,
     total,
 )
-from reconcilers.words.errors import ReadFailed, ReconcilerError, Refused, Retryable
+from reconcilers.words.errors import ReadFailed, Refused, Retryable
 from reconcilers.words.groups import in_groups
 from reconcilers.words.model import Micros
 
@@ -36,7 +36,8 @@ LARGE = 5_000
 USUAL, FEWEST = 500, 10
 """Messages of a usual mailbox, and the fewest mailboxes that are screened together."""
 PARTS, TRIED = 10, 2
-"""Mailboxes that cannot be read together are read in parts; so many fail if no server answers."""
+"""Mailboxes that cannot be read together are divided into parts. If so many of these get no answer
+either, no server answers."""
 ALL_UIDS: UidRange = 0, 2**63 - 1
 NOT_COUNTED = ChunkSums({}, whole=False)
 
@@ -134,25 +135,25 @@ class Screening:
     def _or_parts(self, mailboxids: Sequence[UUID]) -> Screened:
         try:
             return self._of(mailboxids)
-        except (Refused, Retryable) as failed:
+        except (Refused, ReadFailed) as failed:
+            return self._parts(mailboxids, failed)
+        except Retryable as failed:
+            if len(mailboxids) == 1:
+                raise
             return self._parts(mailboxids, failed)
 
-    def _parts(self, mailboxids: Sequence[UUID], failed: ReconcilerError) -> Screened:
-        """Suspect the parts that fail, too; raise if no server answers."""
-        found, worked, answered = Screened(), 0, isinstance(failed, Refused | ReadFailed)
+    def _parts(self, mailboxids: Sequence[UUID], failed: Refused | Retryable) -> Screened:
+        """Suspect the parts that fail, too; raise ``failed`` if no server answers."""
+        found, answered = Screened(), isinstance(failed, Refused | ReadFailed)
         parts = in_groups(mailboxids, max(1, len(mailboxids) // PARTS))
-        for number, part in enumerate(parts if len(mailboxids) > 1 else ()):
-            if number == TRIED and not worked and not answered:
-                break
+        for number, part in enumerate(parts, start=1):
             try:
                 found.update(self._of(part))
-                worked += 1
+                answered = True
             except (Refused, Retryable):
                 found.suspect(part, (each.name for each in self.tallies))
-        if not worked and not answered:
-            raise failed
-        if len(mailboxids) == 1:
-            found.suspect(mailboxids, (each.name for each in self.tallies))
+            if number == TRIED and not answered:
+                raise failed
         return found
 
     def _of(self, mailboxids: Sequence[UUID]) -> Screened:

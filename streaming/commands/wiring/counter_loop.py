@@ -20,7 +20,7 @@ from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Micros
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring.opened_stream import OpenedStream
-from streaming.commands.wiring.workers import screening, screening_with
+from streaming.commands.wiring.workers import counter_tables, screening, screening_with
 from streaming.counters.both_sides import BothSides
 from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.correct import Corrector
@@ -60,7 +60,7 @@ def build_counter_loop(
 ) -> CounterLoop:
     """The loop for these families of tallies; ``canaries`` gives the marks it waits for."""
     settings, ours = opened.settings, opened.job.connections()
-    tables, live = _tables(settings, opened.job.family), _live(settings, families)
+    tables, live = counter_tables(settings, opened.job.family), _live(settings, families)
     owners, rounds = Owners(tables), CassandraRounds(opened.store)
     tallies, limits = _tallies(opened, canaries), _limits(settings, opened.names.mode)
     counting = _counting(opened, tables, tallies)
@@ -142,11 +142,6 @@ def _findings(
         limits=limits,
         told=partial(_told, opened.metrics),
     )
-
-
-def _tables(settings: Settings, listed: Family) -> CounterTables:
-    session, pace = connect(settings.cassandra), settings.tally.rows_per_second
-    return CounterTables(session, settings.cassandra, listed, pace)
 
 
 def _tallies(opened: OpenedStream, canaries: FrontierMarks) -> WatchedTallies:

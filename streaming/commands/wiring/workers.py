@@ -161,7 +161,7 @@ def _scans(settings: Settings, of: _ByName) -> tuple[UndecodedScans, RateLimiter
 
 def screening(of: ScreenJob) -> Screening:
     """What screens mailboxes in this process, at half the pace of counting: the thread has half."""
-    tables = _counters(of.settings, _ByName(of.family))
+    tables = _counter_tables(of.settings, _ByName(of.family))
     tables.pace.share(2 * of.tasks)
     return screening_with(of, tables, of.settings.tally.rows_per_second // (2 * of.tasks))
 
@@ -180,10 +180,15 @@ def screening_with(of: ScreenJob, tables: CounterTables, rows_per_second: int) -
     )
 
 
-@cache
-def _counters(settings: Settings, of: _ByName) -> CounterTables:
+def counter_tables(settings: Settings, listed: Family) -> CounterTables:
+    """Counters and the listing of this family, at the pace of counting."""
     session, pace = connect(settings.cassandra), settings.tally.rows_per_second
-    return CounterTables(session, settings.cassandra, of.family, pace)
+    return CounterTables(session, settings.cassandra, listed, pace)
+
+
+@cache
+def _counter_tables(settings: Settings, of: _ByName) -> CounterTables:
+    return counter_tables(settings, of.family)
 
 
 @cache

@@ -14,7 +14,7 @@ from checkpoints.clock import HOUR
 from checkpoints.tallies import MARKS_KEPT_DAYS
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.words.errors import Unreachable
-from streaming.counters import changed_mailboxes, pending_counter, screening_queue
+from streaming.counters import pending_counter, screening_queue
 from streaming.counters.batch_summary import BatchSummary
 from streaming.counters.changed_mailboxes import ChangedMailboxes
 from streaming.counters.counter_row import CounterRows
@@ -225,8 +225,7 @@ def test_after_an_error_the_hour_begins_again(scheduled: Scheduled) -> None:
 
 
 def few_pending(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    for each in (changed_mailboxes, pending_counter):
-        monkeypatch.setattr(each, "MOST_PENDING", number)
+    monkeypatch.setattr(pending_counter, "MOST_PENDING", number)
 
 
 def test_what_there_was_no_time_for_stays(scheduled: Scheduled) -> None:
