@@ -5,21 +5,18 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
 from pyspark.sql import SparkSession
 
-from reconcilers.declared.family import Family
-from reconcilers.declared.tally import Tally
 from reconcilers.words.errors import Overloaded
-from reconcilers.words.model import Micros
-from streaming.counters.screening import Screened, Screening, ScreenMailboxes
+from streaming.counters.screening import Screened, ScreenMailboxes
 from streaming.pipeline.cores import Pool, cores, use_pool
+from streaming.pipeline.screen_job import ScreenJob
 from streaming.pipeline.spark_errors import job_of
 from streaming.pipeline.worker_process import collect_seldom, log_as_driver
-from streaming.settings import Settings
 
 ON_WORKERS = 20_000
 """Mailboxes of one job."""
@@ -29,21 +26,6 @@ SECONDS = 2.0
 """A task begins nothing after this time: repairs of rows wait for its core."""
 ID = 16
 """Bytes of a mailbox's id."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScreenJob:
-    """What a worker needs to screen; ``screening`` is a function of a module, and makes it.
-
-    A count of a whole mailbox from before ``since`` (µs) is not used. ``tasks`` run at a time.
-    """
-
-    settings: Settings
-    family: Family
-    tallies: Sequence[Tally]
-    since: Micros
-    screening: Callable[[ScreenJob], Screening]
-    tasks: int = 1
 
 
 def on_workers(spark: SparkSession, job: Callable[[], ScreenJob]) -> ScreenMailboxes:

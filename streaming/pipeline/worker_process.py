@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 from functools import cache
 
-from pyspark import TaskContext
-
 from streaming.monitoring.logs import configure
 
 COLLECTED_AFTER = (50_000, 5, 1)
@@ -15,6 +13,8 @@ COLLECTED_AFTER = (50_000, 5, 1)
 
 def log_as_driver() -> None:
     """In a worker: write the log as the driver does. Each task calls it first."""
+    from pyspark import TaskContext  # here: commands without Spark import this module
+
     if TaskContext.get() is not None:
         _log_as_json()
 

@@ -10,7 +10,7 @@ import pytest
 
 from reconcilers.declared.family import bind
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
-from streaming.pipeline.screen_task import ScreenJob
+from streaming.pipeline.screen_job import ScreenJob
 from streaming.settings import Settings
 from streaming.tables import connect, schema_of
 from tests.bench.report import publish, table

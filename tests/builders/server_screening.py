@@ -8,7 +8,7 @@ from checkpoints.cassandra import CassandraTallies, Store
 from checkpoints.clock import now_micros
 from streaming.commands.wiring.workers import MOST_ROWS, _ByName
 from streaming.counters.screening import Screening
-from streaming.pipeline.screen_task import ScreenJob
+from streaming.pipeline.screen_job import ScreenJob
 from streaming.settings import Settings
 from streaming.tables import CounterTables, connect
 from tests.builders.screened_mail import WIDTH

@@ -14,7 +14,8 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
 from reconcilers.words.errors import Overloaded, Unreachable
 from streaming.counters.screening import Screened
-from streaming.pipeline.screen_task import FEW, SECONDS, ScreenJob, on_workers
+from streaming.pipeline.screen_job import ScreenJob
+from streaming.pipeline.screen_task import FEW, SECONDS, on_workers
 from streaming.settings import Settings
 
 

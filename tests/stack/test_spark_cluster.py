@@ -28,7 +28,8 @@ from reconcilers.words.model import Slot
 from streaming.pipeline.cores import cores
 from streaming.pipeline.executors import EndWithoutExecutors, ExecutorWatch
 from streaming.pipeline.needs import refuse_without_spark
-from streaming.pipeline.screen_task import ScreenJob, on_workers
+from streaming.pipeline.screen_job import ScreenJob
+from streaming.pipeline.screen_task import on_workers
 from streaming.pipeline.session import spark_session
 from streaming.pipeline.spark_state import RunningSpark
 from streaming.pipeline.worker import RESULT_SCHEMA, Job, look_task, read_looks

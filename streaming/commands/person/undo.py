@@ -25,9 +25,9 @@ from reconcilers.words.model import Kind, Slot
 from reconcilers.words.waiting import why_of
 from streaming.commands.arguments.finding_filter import FindingFilter, slots_named
 from streaming.commands.person.orders import Orders
-from streaming.commands.wiring.counter_loop import trouble_of
 from streaming.commands.wiring.generations import compared
 from streaming.commands.wiring.kept_tallies import kept_tallies
+from streaming.commands.wiring.trouble import trouble_of
 from streaming.counters.undo import CounterUndo
 from streaming.settings import Settings
 from streaming.steps.pauses import PauseWatch

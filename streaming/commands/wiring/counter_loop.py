@@ -9,7 +9,7 @@ from uuid import UUID
 
 from checkpoints.cassandra import CassandraRounds, CassandraSweeps
 from checkpoints.clock import now_micros, to_micros
-from checkpoints.lease import Lease, time_awake_or_asleep
+from checkpoints.lease import time_awake_or_asleep
 from checkpoints.losses import Cause
 from checkpoints.sweeps import of_systems
 from reconcilers.counters.drift import Evidence
@@ -18,8 +18,8 @@ from reconcilers.declared.tally import Sum
 from reconcilers.limits.breakers import OF_COUNTERS, Breaker, BreakerLimits
 from reconcilers.rows.finding import Finding, State
 from reconcilers.words.model import Micros
-from reconcilers.words.waiting import Wait, Waiting
 from streaming.commands.wiring.opened_stream import OpenedStream
+from streaming.commands.wiring.trouble import trouble_of
 from streaming.commands.wiring.workers import counter_tables, screening, screening_with
 from streaming.counters.both_sides import BothSides
 from streaming.counters.changed_mailboxes import ChangedMailboxes
@@ -41,14 +41,14 @@ from streaming.counters.screening import Screened, ScreenMailboxes
 from streaming.counters.screening_queue import MarkedHours, ScreeningQueue
 from streaming.counters.unmarked_changes import LossRules, WatchedTallies
 from streaming.monitoring.metrics import Metrics
-from streaming.monitoring.nodes import NodesWatch
 from streaming.monitoring.report import report_change, report_end
 from streaming.pipeline.breakers import BreakerWatch
-from streaming.pipeline.screen_task import ON_WORKERS, ScreenJob, on_workers
+from streaming.pipeline.screen_job import ScreenJob
+from streaming.pipeline.screen_task import ON_WORKERS, on_workers
 from streaming.pipeline.session import spark_session
 from streaming.settings import Mode, Settings, TallySettings
 from streaming.steps.parking import Parking
-from streaming.tables import CounterTables, Nodes, Tables, connect
+from streaming.tables import CounterTables, Tables, connect
 from streaming.tables.live_tables import uses_of
 
 IN_THREAD = 1_000
@@ -242,18 +242,6 @@ def _looked(
 ) -> None:
     progress.observed(tally, outcome, number)
     breaker.looked(outcome, number)
-
-
-def trouble_of(settings: Settings, lease: Lease | None) -> Callable[[], Waiting | None]:
-    """A function that returns why no counter may be corrected now, or None."""
-    nodes = NodesWatch(Nodes(connect(settings.cassandra)), settings.tally.after_outage)
-
-    def trouble() -> Waiting | None:
-        if lease is not None and not lease.holds():
-            return Waiting(Wait.LEASE, "the lease is lost")
-        return nodes.trouble()
-
-    return trouble
 
 
 def _told(metrics: Metrics, finding: Finding, ended: State | None) -> None:

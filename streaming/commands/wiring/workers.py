@@ -35,7 +35,7 @@ from streaming.commands.wiring.used_tables import used
 from streaming.counters.screening import Screening
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.behind import longest_age_of
-from streaming.pipeline.screen_task import ScreenJob
+from streaming.pipeline.screen_job import ScreenJob
 from streaming.pipeline.worker import Connections, Job
 from streaming.settings import CassandraSettings, Settings
 from streaming.steps.accepted_together import AcceptedTogether

@@ -172,7 +172,7 @@ PLACES = {
     "reconcilers/limits/pause.py": {Wait.OWN_KEYSPACE, Wait.PAUSE, Wait.PILOT},
     "reconcilers/rows/refusal.py": {Wait.COMMAND, Wait.OBSERVING},
     "reconcilers/sweep/systematic.py": {Wait.DECISION},
-    "streaming/commands/wiring/counter_loop.py": {Wait.LEASE},
+    "streaming/commands/wiring/trouble.py": {Wait.LEASE},
     "streaming/counters/correct.py": {Wait.DECISION},
     "streaming/counters/correction_breaker.py": {Wait.CEILING},
     "streaming/counters/count.py": {Wait.MESSAGES_DIFFER},
