@@ -15,7 +15,7 @@ from reconcilers.declared.families.user_tally import USER_TALLY
 from reconcilers.declared.family import Family
 from reconcilers.declared.tallies.current_quota import CURRENT_QUOTA
 from reconcilers.declared.tallies.mailbox_counters import MAILBOX_COUNTERS
-from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally, UidRange
+from reconcilers.declared.tally import Listed, QuotaRoot, Sum, Sums, Tally
 from reconcilers.declared.writes import AddToCounter
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.write_target import WriteTarget
@@ -42,6 +42,7 @@ from tests.builders.counter_breakers import NOTHING_OPENS, correction_breaker
 from tests.builders.rows import DELAY, FAMILY, LONG_AGO, MAILBOX, NOW, SECOND, truth
 from tests.fakes.checkpoints.memory import MemoryJournal, MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryRounds, MemoryTallies
+from tests.fakes.many_reads import ManyReads
 
 L: Micros = 10 * SECOND
 GATHER: Micros = 60 * SECOND
@@ -87,7 +88,7 @@ class CanariesByHand:
 
 
 @dataclass
-class CounterTables:
+class CounterTables(ManyReads):
     """The mail server's tables. ``fails`` raises at the next call of that name, once."""
 
     rows: dict[tuple[str, UUID | str], Sums | None] = field(default_factory=dict)
@@ -116,10 +117,6 @@ class CounterTables:
         now = {each: value + write.deltas.get(each, 0) for each, value in had.items()}
         self.rows[write.tally.name, write.key] = now
 
-    def stored_of(self, tally: Tally, keys: Sequence[UUID | str]) -> dict[UUID | str, Sums]:
-        found = {each: self.stored(tally, each) for each in keys}
-        return {each: sums for each, sums in found.items() if sums is not None}
-
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         self._may_fail("listed")
         self.read.append((mailboxid, first, last))
@@ -135,21 +132,6 @@ class CounterTables:
 
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
         return frozenset(self.paths.get(of, ()))
-
-    def owners_of(self, mailboxids: Sequence[UUID]) -> dict[UUID, QuotaRoot]:
-        found = {each: self.owner(each) for each in mailboxids}
-        return {each: root for each, root in found.items() if root is not None}
-
-    def mailboxes_of(
-        self, roots: Sequence[QuotaRoot]
-    ) -> Iterator[tuple[QuotaRoot, frozenset[UUID]]]:
-        yield from ((each, self.mailboxes(each)) for each in roots)
-
-    def listed_in(
-        self, mailboxids: Sequence[UUID], uids: UidRange, most: int
-    ) -> dict[UUID, list[Listed] | None]:
-        found = {each: list(self.listed(each, *uids)) for each in mailboxids}
-        return {each: rows if len(rows) <= most else None for each, rows in found.items()}
 
     # --- to set them up
 

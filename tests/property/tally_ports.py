@@ -23,6 +23,7 @@ from reconcilers.words.model import KeyValue, Micros, Row
 from streaming.counters.batch_summary import BatchSummary
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.tallies import MemoryRounds
+from tests.fakes.many_reads import ManyReads
 from tests.property.faults import Outcome
 from tests.property.mail import DATE, MILLISECOND
 from tests.property.tallies import NODE, ROOT, RowKey, World
@@ -56,7 +57,7 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Ports:
+class Ports(ManyReads):
     """The tables of the mail server, and of ours; ``strike`` may raise at a point."""
 
     world: World
@@ -106,10 +107,6 @@ class Ports:
         self.hiccup()
         return stored
 
-    def stored_of(self, tally: Tally, keys: Sequence[UUID | str]) -> dict[UUID | str, Sums]:
-        found = {each: self.stored(tally, each) for each in keys}
-        return {each: sums for each, sums in found.items() if sums is not None}
-
     def listed(self, mailboxid: UUID, first: int = 0, last: int = 2**63 - 1) -> Iterator[Listed]:
         """By pages: what changes meanwhile is seen on later ones."""
         for uid in sorted(uid for at, uid in self.world.listed if at == mailboxid):
@@ -138,20 +135,11 @@ class Ports:
     def mailboxes(self, of: QuotaRoot) -> frozenset[UUID]:
         return frozenset(self.world.mailboxes)
 
-    def owners_of(self, mailboxids: Sequence[UUID]) -> dict[UUID, QuotaRoot]:
-        return {each: ROOT for each in mailboxids if each in self.world.mailboxes}
-
-    def mailboxes_of(
-        self, roots: Sequence[QuotaRoot]
-    ) -> Iterator[tuple[QuotaRoot, frozenset[UUID]]]:
-        yield from ((each, self.mailboxes(each)) for each in roots)
-
     def listed_in(
         self, mailboxids: Sequence[UUID], uids: UidRange, most: int
     ) -> dict[UUID, list[Listed] | None]:
         self.hiccup()
-        found = {each: list(self.listed(each, *uids)) for each in mailboxids}
-        return {each: rows if len(rows) <= most else None for each, rows in found.items()}
+        return ManyReads.listed_in(self, mailboxids, uids, most)
 
     def add(self, write: AddToCounter) -> None:
         row = (write.tally.name, write.key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,35 +15,21 @@ from streaming.settings import CassandraSettings
 from streaming.tables import rate_limit, server_load
 from streaming.tables.rate_limit import GROWS, LEAST, RateLimiter
 from streaming.tables.server_load import FEWEST, SLOW_TIMES, ServerLoad, watch
+from tests.fakes.sleeping_clock import SleepingClock
 
 USUAL = 0.06
 
 
-@dataclass
-class Clock:
-    """Time that passes only by sleeping, or by hand."""
-
-    now: float = 1_000.0
-    slept: list[float] = field(default_factory=list)
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> SleepingClock:
+    made = SleepingClock()
     for module in (rate_limit, server_load):
         monkeypatch.setattr(module, "time", made)
     return made
 
 
 @pytest.fixture
-def load(clock: Clock) -> ServerLoad:
+def load(clock: SleepingClock) -> ServerLoad:
     """Where both statements have a usual time."""
     made = ServerLoad(clock.monotonic)
     for _ in range(FEWEST):
@@ -55,7 +40,7 @@ def load(clock: Clock) -> ServerLoad:
     return made
 
 
-def a_second(clock: Clock, load: ServerLoad, *answers: tuple[str, float]) -> int:
+def a_second(clock: SleepingClock, load: ServerLoad, *answers: tuple[str, float]) -> int:
     """The slow windows of a second with these answers."""
     before = load.slow_windows
     clock.now += 1
@@ -64,36 +49,40 @@ def a_second(clock: Clock, load: ServerLoad, *answers: tuple[str, float]) -> int
     return load.slow_windows - before
 
 
-def test_usual_answers_are_not_slow(clock: Clock, load: ServerLoad) -> None:
+def test_usual_answers_are_not_slow(clock: SleepingClock, load: ServerLoad) -> None:
     assert a_second(clock, load, *[("look", 2 * USUAL)] * FEWEST) == 0
 
 
-def test_answers_that_take_far_longer_than_usual_are_slow(clock: Clock, load: ServerLoad) -> None:
+def test_answers_that_take_far_longer_than_usual_are_slow(
+    clock: SleepingClock, load: ServerLoad
+) -> None:
     assert a_second(clock, load, *[("look", SLOW_TIMES * 1.5 * USUAL)] * FEWEST) == 1
 
 
-def test_a_statement_that_always_takes_long_is_not_slow(clock: Clock, load: ServerLoad) -> None:
+def test_a_statement_that_always_takes_long_is_not_slow(
+    clock: SleepingClock, load: ServerLoad
+) -> None:
     assert a_second(clock, load, *[("scan", 50 * USUAL)] * FEWEST) == 0
 
 
 def test_what_is_quick_is_not_slow_however_quick_it_was_before(
-    clock: Clock, load: ServerLoad
+    clock: SleepingClock, load: ServerLoad
 ) -> None:
     assert a_second(clock, load, *[("write", 0.04)] * FEWEST) == 0
 
 
-def test_some_slow_answers_show_nothing(clock: Clock, load: ServerLoad) -> None:
+def test_some_slow_answers_show_nothing(clock: SleepingClock, load: ServerLoad) -> None:
     slow = ("look", 10 * USUAL)
     assert a_second(clock, load, *[slow] * (FEWEST // 2 - 1), *[("look", USUAL)] * FEWEST) == 0
 
 
-def test_too_few_answers_are_judged_later(clock: Clock, load: ServerLoad) -> None:
+def test_too_few_answers_are_judged_later(clock: SleepingClock, load: ServerLoad) -> None:
     a_second(clock, load, *[("look", USUAL)] * FEWEST)
     assert a_second(clock, load, *[("look", 10 * USUAL)] * (FEWEST - 1)) == 0
     assert a_second(clock, load, ("look", 10 * USUAL)) == 1
 
 
-def test_a_load_that_stays_becomes_usual(clock: Clock, load: ServerLoad) -> None:
+def test_a_load_that_stays_becomes_usual(clock: SleepingClock, load: ServerLoad) -> None:
     slow = [a_second(clock, load, *[("look", 5 * USUAL)] * FEWEST) for _ in range(200)]
     assert slow[0] == 1
     assert slow[-1] == 0
@@ -109,7 +98,7 @@ def test_a_load_that_stays_becomes_usual(clock: Clock, load: ServerLoad) -> None
     ],
 )
 def test_a_time_out_alone_is_slow(
-    clock: Clock, load: ServerLoad, error: Exception, slow: int
+    clock: SleepingClock, load: ServerLoad, error: Exception, slow: int
 ) -> None:
     before = load.slow_windows
     clock.now += 1
@@ -127,7 +116,7 @@ class Future:
         self.answered, self.failed = callback, errback
 
 
-def test_each_request_of_a_session_is_measured_up_to_its_first_page(clock: Clock) -> None:
+def test_each_request_of_a_session_is_measured_up_to_its_first_page(clock: SleepingClock) -> None:
     session, load = Mock(), Mock()
     watch(session, load)
     (sent,) = session.add_request_init_listener.call_args.args
@@ -154,7 +143,7 @@ def test_undecoded_reads_are_measured_too(monkeypatch: pytest.MonkeyPatch) -> No
 # --- the limit
 
 
-def test_slow_answers_halve_what_was_read(clock: Clock, load: ServerLoad) -> None:
+def test_slow_answers_halve_what_was_read(clock: SleepingClock, load: ServerLoad) -> None:
     limiter = RateLimiter(100_000, load)
     clock.now += 1
     limiter.spend(4_000)
@@ -165,7 +154,7 @@ def test_slow_answers_halve_what_was_read(clock: Clock, load: ServerLoad) -> Non
 
 
 def test_it_falls_no_lower_than_a_few_rows_and_no_higher_than_the_setting(
-    clock: Clock, load: ServerLoad
+    clock: SleepingClock, load: ServerLoad
 ) -> None:
     for setting, least in ((100_000, LEAST), (10, 10)):
         limiter = RateLimiter(setting, load)
@@ -177,7 +166,7 @@ def test_it_falls_no_lower_than_a_few_rows_and_no_higher_than_the_setting(
 
 
 def test_it_grows_again_without_slow_answers(
-    clock: Clock, load: ServerLoad, caplog: pytest.LogCaptureFixture
+    clock: SleepingClock, load: ServerLoad, caplog: pytest.LogCaptureFixture
 ) -> None:
     limiter = RateLimiter(1_000, load)
     load.slow_windows += 1
