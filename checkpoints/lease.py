@@ -126,15 +126,20 @@ class Lease:
             return False
         return self._clock() - self._renewed_at < self._times.trusted.total_seconds()
 
-    def keep(self, stop: Event) -> None:
+    def keep(self, stop: Event, dead: Callable[[], str | None] = lambda: None) -> None:
         """Renew until ``stop`` is set or the lease is released; runs in a thread of the caller's.
 
-        A failed renewal is repeated soon, and `holds` stays true while time is left. Raises
-        `AlreadyRunning` if another process has taken the lease.
+        A failed renewal is repeated soon, and `holds` stays true while time is left. Nothing is
+        renewed while the process is ``dead``, which gives the reason: another one is to take over.
+        Raises `AlreadyRunning` if another process has taken the lease.
         """
         often, soon = self.renew_every.total_seconds(), self.renew_every.total_seconds() / 5
         pause = often
         while not stop.wait(pause):
+            hung = dead()
+            if hung is not None:
+                log.error("the lease %s is not renewed: %s", self._name, hung)
+                continue
             try:
                 with self._asking:
                     if self._released:

@@ -20,7 +20,10 @@ from streaming.settings import StreamSettings
 HUNG_AFTER = 60.0
 """Seconds without a turn after which a thread counts as hung."""
 SLOW_HUNG_AFTER = 900.0
-"""The same for a sweep, for counting and for the sampler: one read takes minutes."""
+"""The same for a sweep, for counting and for the sampler, where one read takes minutes, and for a
+step of the start: our tables are made, and Spark begins."""
+STARTING = "start"
+"""The name of the thread that starts a process, until its supervising thread begins."""
 
 BATCH_WITHIN = 5
 """Times D + W within which a stream that is ready has ended a batch."""
@@ -87,15 +90,23 @@ class Health:
     _turning: dict[str, TurningStop] = field(default_factory=dict)
 
     def watched(self, name: str, stop: Event, hung_after: float = HUNG_AFTER) -> TurningStop:
-        """The event that this thread is to wait on instead of ``stop``."""
+        """The event that this thread is to wait on instead of ``stop``.
+
+        With the supervising thread the start is over.
+        """
+        if name == self.supervising:
+            self._turning.pop(STARTING, None)
         turning = self._turning[name] = TurningStop(stop, hung_after, self.clock)
         return turning
 
     def dead(self) -> str | None:
-        """Why the process is not alive; None if it is. A process that starts is alive."""
-        turning = self._turning.get(self.supervising)
-        hung = None if turning is None else turning.hung_for()
-        return None if hung is None else _told(self.supervising, hung)
+        """Why the process is not alive: its start hangs, or its supervising thread; else None."""
+        for name in (STARTING, self.supervising):
+            turning = self._turning.get(name)
+            hung = None if turning is None else turning.hung_for()
+            if hung is not None:
+                return _told(name, hung)
+        return None
 
     def begun(self) -> bool:
         """Whether the supervising thread has begun its work."""

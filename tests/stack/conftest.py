@@ -135,15 +135,20 @@ look is made after both, and the second is no change that is under way.
 def skewed_scene(
     scenes: Scenes, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Scene, Path]]:
-    """A stream that takes its nodes' clocks for a minute ahead, and the file that makes it so."""
+    """A stream that takes its nodes' clocks for a minute ahead, and the file that makes it so.
+
+    They are right until its memory of rows has begun: no canary is written while they are not, and
+    without memory a row that only the listing has is reported, not held.
+    """
     ahead = tmp_path_factory.mktemp("skew") / "ahead"
-    ahead.touch()
     environment = {SKEWED: str(ahead)}
 
     def stream_of(config: Path) -> Stream:
         return Stream(config, environment=environment, module="tests.stack.skewed")
 
     for made in scenes({}, stream_of):
+        made.await_memory()
+        ahead.touch()
         yield made, ahead
 
 

@@ -146,12 +146,20 @@ class Scene:
         """As the stream keeps it."""
         return CassandraJournal(Store(self.session, self.own), scope=self.keyspace)
 
+    @property
+    def lineage(self) -> CassandraLineage:
+        """As the stream keeps it."""
+        return CassandraLineage(Store(self.session, self.own))
+
+    def await_memory(self) -> None:
+        """Until lineage has begun."""
+        until("its memory of rows has begun", lambda: self.lineage.watching() is not None)
+
     def mark_swept(self) -> None:
         """As at the end of a sweep: what is remembered is all that there is."""
-        lineage = CassandraLineage(Store(self.session, self.own))
-        watching = lineage.watching()
+        watching = self.lineage.watching()
         assert watching is not None
-        lineage.mark_swept(now_micros(), watching.since)
+        self.lineage.mark_swept(now_micros(), watching.since)
 
     # --- writing behind the mail server's back
 

@@ -121,7 +121,9 @@ class Holding:
         if self._lease is not None:
             self._acquire(self._lease)
             keep, health = self._lease.keep, self._threads.health
-            self._threads.start("lease", lambda _: keep(health.watched("lease", self._over)))
+            self._threads.start(
+                "lease", lambda _: keep(health.watched("lease", self._over), health.dead)
+            )
         return self._lease
 
     def _acquire(self, lease: Lease) -> None:

@@ -30,6 +30,7 @@ def until_answered(
     """
     began, told_at = threads.health.starting, float("-inf")
     while True:
+        threads.starting.is_set()
         try:
             answer = ask()
         except Rejected:
@@ -40,7 +41,7 @@ def until_answered(
             if clock() - told_at >= TOLD_EVERY:
                 told_at = clock()
                 log.warning("waiting for a server: %s", away)
-            if threads.stop.wait(RETRY):
+            if threads.starting.wait(RETRY):
                 raise
         else:
             if threads.health.starting != began:

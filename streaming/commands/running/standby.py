@@ -26,7 +26,7 @@ class StandBy:
     """
 
     def __init__(self, names: StreamNames, store: Store, threads: Threads, skew: timedelta) -> None:
-        self._health, self._stop = threads.health, threads.stop
+        self._health, self._starting = threads.health, threads.starting
         self._before_waiting = threads.before_waiting
         self._shown = lease_that_bears(skew, CassandraLease(store), names.standby)
 
@@ -40,7 +40,7 @@ class StandBy:
         self._health.standing_by = told
         with suppress(AlreadyRunning, Refused, Retryable):  # it is shown only
             self._shown.acquire()
-        if self._stop.wait(LOOKS_EVERY):
+        if self._starting.wait(LOOKS_EVERY):
             self.end()
             raise AlreadyRunning("another stream still held the lease")
 

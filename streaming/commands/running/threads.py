@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
 from reconcilers.words.errors import EndedItself, ReconcilerError
-from streaming.monitoring.health import HUNG_AFTER, Health, TurningStop
+from streaming.monitoring.health import HUNG_AFTER, SLOW_HUNG_AFTER, STARTING, Health, TurningStop
 from streaming.monitoring.systemd import Notifier
 from streaming.settings import notify_socket
 
@@ -23,9 +24,16 @@ class Threads:
     it. A failure after that is logged only.
     """
 
-    def __init__(self, stop: Event, supervising: str = "supervising") -> None:
+    def __init__(
+        self,
+        stop: Event,
+        supervising: str = "supervising",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.stop = stop
-        self.health = Health(supervising)
+        self.health = Health(supervising, clock)
+        self.starting = self.health.watched(STARTING, stop, SLOW_HUNG_AFTER)
+        """What the start waits on instead of ``stop``; to ask it is a step."""
         self.failed: ReconcilerError | None = None
         """Why the process ends; None while all threads run, or have ended as they were told."""
         self.before_waiting: Callable[[], object] = bool

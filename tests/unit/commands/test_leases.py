@@ -1,6 +1,7 @@
 """The lease is held as long as a stream may still write."""
 
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 from threading import Event
@@ -13,6 +14,7 @@ from checkpoints.lease import Holder, Lease
 from reconcilers.words.errors import AlreadyRunning, EndedItself, Unreachable
 from streaming.commands.running import leases as holding
 from streaming.commands.running.threads import Threads
+from streaming.monitoring.health import SLOW_HUNG_AFTER
 from streaming.settings import Mode
 from tests.fakes.checkpoints.lease import MemoryLease
 from tests.stack.streams import until
@@ -20,10 +22,12 @@ from tests.stack.streams import until
 
 def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     until: list[Event] = []
-    begun = Event()
+    begun, now = Event(), [0.0]
+    why_dead: list[Callable[[], str | None]] = []
 
-    def keep(_lease: Lease, over: Event) -> None:
+    def keep(_lease: Lease, over: Event, dead: Callable[[], str | None]) -> None:
         until.append(over)
+        why_dead.append(dead)
         begun.set()
         over.wait(60)
 
@@ -31,9 +35,12 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(holding, "CassandraLease", lambda store: store)
     names: Any = SimpleNamespace(lease="ours", mode=Mode.REPAIR)
     store, stop = MemoryLease(), Event()
-    threads = Threads(stop)
+    threads = Threads(stop, clock=lambda: now[0])
     with holding.Holding(names, store, threads, timedelta(0)):  # type: ignore[arg-type]
         assert begun.wait(60)
+        assert why_dead[0]() is None
+        now[0] += SLOW_HUNG_AFTER + 1
+        assert why_dead[0]() == "thread start hangs: no turn for 901 s"
         stop.set()  # SIGTERM: the batch that runs has not ended yet
         assert not until[0].is_set()
         assert store.held_by("ours") is not None

@@ -24,6 +24,7 @@ from streaming.commands.running.signals import Stop
 from streaming.commands.running.threads import Threads
 from streaming.monitoring import endpoint
 from streaming.monitoring.endpoint import serve
+from streaming.monitoring.health import SLOW_HUNG_AFTER
 from streaming.settings import Mode, Settings
 from tests.builders.systemd import HANG_S, message_with, systemd_socket
 from tests.unit.stream.test_health import fetched
@@ -56,6 +57,20 @@ class Waits(Event):
         self.now += timeout or 0
         self.seen()
         return self.is_set()
+
+
+def test_a_start_that_waits_for_long_is_alive_and_one_that_hangs_is_not() -> None:
+    waits = Waits()
+    threads = Threads(waits, clock=lambda: waits.now)
+    server = Server(*[AWAY] * int(SLOW_HUNG_AFTER / RETRY + 2))
+    asked_until_answered(server, threads, waits)
+    assert waits.now > SLOW_HUNG_AFTER
+    assert threads.health.dead() is None
+    waits.now += SLOW_HUNG_AFTER
+    asked_until_answered(Server(), threads, waits)
+    assert threads.health.dead() is None, "each server that answers is a step"
+    waits.now += SLOW_HUNG_AFTER + 1
+    assert threads.health.dead() == "thread start hangs: no turn for 901 s"
 
 
 def asked_until_answered(server: Server, threads: Threads, waits: Waits) -> str:

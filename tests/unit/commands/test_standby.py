@@ -52,7 +52,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryLease:
     made.take(NAMES.lease, FIRST, LASTS)
     for module in (leases, standby):
         monkeypatch.setattr(module, "CassandraLease", lambda _: made)
-    monkeypatch.setattr(Lease, "keep", lambda _, stop: stop.wait())
+    monkeypatch.setattr(Lease, "keep", lambda _, stop, __: stop.wait())
     return made
 
 

@@ -84,6 +84,21 @@ def test_a_renewal_that_failed_is_tried_again_five_times_as_soon(trouble: Reconc
     assert lease.holds()
 
 
+def test_a_process_that_hangs_leaves_it_to_another_and_takes_it_again_if_it_can(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = Store()
+    lease = lease_of(store)
+    lease.acquire()
+    store.leave("stream", ME)  # as if its time was over
+    lease.keep(stop := Stop(store, pauses=3), lambda: "thread start hangs")
+    assert store.held_by("stream") is None
+    assert caplog.messages == ["the lease stream is not renewed: thread start hangs"] * 2
+    assert stop.paused == [20.0] * 3
+    lease.keep(Stop(store, pauses=2), lambda: None)
+    assert store.held_by("stream") == ME
+
+
 def test_a_lease_that_was_released_and_taken_again_is_kept() -> None:
     store = Store()
     lease = lease_of(store)

@@ -21,7 +21,7 @@ from streaming.commands.running.sampler import start_sampler
 from streaming.commands.running.threads import Threads
 from streaming.commands.wiring.sampler import SamplerParts
 from streaming.monitoring.endpoint import HttpAnswer, health_routes, serve
-from streaming.monitoring.health import HUNG_AFTER, SLOW_HUNG_AFTER, Health, readiness
+from streaming.monitoring.health import HUNG_AFTER, SLOW_HUNG_AFTER, readiness
 from streaming.monitoring.metrics import Metrics
 from streaming.pipeline import supervisor
 from streaming.pipeline.sample_events import SampleReader
@@ -51,8 +51,8 @@ class Process:
 
     def __init__(self) -> None:
         self.clock, self.stop = Clock(), Event()
-        self.threads = Threads(self.stop)
-        self.health = self.threads.health = Health("supervising", self.clock)
+        self.threads = Threads(self.stop, clock=self.clock)
+        self.health = self.threads.health
         self.metrics = Metrics(CollectorRegistry())
         holder = Holder("me", "here")
         self.leases = MemoryLease()
@@ -123,6 +123,19 @@ def test_a_process_that_starts_is_alive_and_not_ready(process: Process) -> None:
     assert process.alive
     assert "it starts" in process.unready
     assert "no batch has ended yet" in process.unready
+
+
+def test_a_start_that_hangs_is_not_alive(process: Process) -> None:
+    process.clock.now += SLOW_HUNG_AFTER
+    assert process.alive
+    process.threads.starting.is_set()  # a step
+    process.clock.now += SLOW_HUNG_AFTER
+    assert process.alive
+    process.clock.now += 1
+    assert process.get("/livez") == (503, "thread start hangs: no turn for 901 s\n")
+    assert "thread start hangs" in process.unready
+    with supervised(process, Bench()):
+        until(lambda: process.alive)
 
 
 def test_a_stream_that_turns_is_alive_and_ready(process: Process) -> None:
