@@ -198,6 +198,16 @@ def test_the_settings_of_the_kubernetes_example_are_accepted(tmp_path: Path) -> 
         assert settings.load(file, names).cassandra.username == "x"
 
 
+def test_kubernetes_asks_each_process_whether_it_is_alive_and_ready() -> None:
+    """Metrics are served before a process has begun, and after its threads hang."""
+    text = (DEPLOY / "kubernetes" / "reconciler.yaml").read_text("utf-8")
+    _, *deployments = yaml.safe_load_all(text)
+    for each in deployments:
+        (container,) = each["spec"]["template"]["spec"]["containers"]
+        probes = [container[f"{kind}Probe"]["httpGet"] for kind in ("liveness", "readiness")]
+        assert probes == [{"path": path, "port": "metrics"} for path in ("/livez", "/readyz")]
+
+
 def test_temporary_files_lie_in_a_folder_that_the_image_makes_for_its_user() -> None:
     """Below the working directory its user may make none; a volume would keep what is left."""
     image = DEPLOY / "spark" / "Dockerfile"
