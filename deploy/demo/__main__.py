@@ -1,6 +1,6 @@
 """The main job on real servers, from nothing: `make demo`.
 
-    python -m deploy.demo [--seed N] [--operations N] [--keep | --spark-cluster]
+    python -m deploy.demo [--seed N] [--operations N] [--keep | --spark-cluster | --secure]
 
 Starts Cassandra, Kafka, the change agent and the reconciler in a temporary folder, lets users work
 and statements fail, and judges the outcome. Exits with 0 where exactly the planted differences
@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from deploy import wake_tables
+from deploy import secured, wake_tables
 from deploy.demo.pace import pace_of
 from deploy.demo.planter import OLDER_ATTACHMENTS
 from deploy.demo.play import REPORT, Play, TooSlowError
@@ -94,9 +94,10 @@ def workload_of(operations: int, seed: int) -> Workload:
 def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
     with _cluster(given, folder, screen) as spark, ExitStack() as ending:
         screen.say(f"starting Cassandra, Kafka and the change agent in {folder}")
-        stack = Stack(
-            folder / "stack", Wanted(tables=wake_tables.TABLES, schema=wake_tables.SCHEMA)
+        wanted = Wanted(
+            tables=wake_tables.TABLES, schema=wake_tables.SCHEMA, secure=given.secure or None
         )
+        stack = Stack(folder / "stack", wanted)
         ending.callback(stack.down)
         ending.callback(screen.say, "stopping the servers")
         ending.callback(_ignore_interrupts)
@@ -104,7 +105,8 @@ def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
         stack.up()
         pace = pace_of(time.monotonic() - began)
         screen.say(f"the servers run; the reconciler's delay is {pace.delay:.0f} s on this machine")
-        stream = Stream(stack.config, folder, pace, spark)
+        more = secured.login(folder) if given.secure else spark
+        stream = Stream(stack.config, folder, pace, more)
         play = Play(workload_of(given.operations, given.seed), folder, screen, pace)
         evidence = play.run(stack, stream, ending)
         verdict = judged(evidence)
@@ -186,6 +188,9 @@ def _parser() -> argparse.ArgumentParser:
         "--spark-cluster",
         action="store_true",
         help="run the stream and its sweep on a Spark cluster, which ends with them",
+    )
+    ends.add_argument(
+        "--secure", action="store_true", help="with TLS, logins and rights at Cassandra and Kafka"
     )
     ends.add_argument(
         "--keep", action="store_true", help="leave the reconciler, its page and the servers running"

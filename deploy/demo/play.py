@@ -12,6 +12,7 @@ from cassandra.cluster import Session
 
 from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
+from deploy import secured
 from deploy.comparison.differences import differences
 from deploy.comparison.snapshot import read_whole
 from deploy.demo.conflicts import report_conflicts
@@ -26,6 +27,7 @@ from deploy.demo.stream import Stream
 from deploy.demo.users import Users
 from deploy.demo.verdict import Exhibits, Line, judged
 from deploy.embedded import Stack
+from deploy.embedded.cql import as_admin
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import ROOT
 from deploy.embedded.wait import until
@@ -67,7 +69,7 @@ class Play:
 
         Raises TooSlowError, StreamDiedError, embedded's StartError.
         """
-        with connected("127.0.0.1", stack.cassandra_port) as session:
+        with connected("127.0.0.1", stack.cassandra_port, **as_admin(stack.spec)) as session:
             self.screen.say(f"creating James's tables in keyspace {stack.keyspace}")
             ledger = Ledger(self.folder / "ledger.jsonl")
             with stack.unsupervised():  # and so without change capture
@@ -75,6 +77,9 @@ class Play:
                 self.screen.say("mail is there already, and some of it was damaged long ago")
                 old = OldMail(Planter(session, stack.keyspace, ledger, self.workload.seed))
                 end_segment(session)
+            if stack.spec.tls is not None:
+                self.screen.say(secured.TOLD)
+                secured.prepare(stack, session)
             self.screen.say("starting `reconcile stream --mode repair`")
             ending.enter_context(stream)
             ending.callback(self.screen.say, "stopping the reconciler")

@@ -26,7 +26,7 @@ SWEPT_IN = 16
 """Ranges of each table, which are small here."""
 SUSPECTS_TOPIC = "reconciler.suspects"
 
-START_S = 300.0
+START_S = 900.0
 MEMORY_HAS_BEGUN = "lineage has begun"
 STOP_S = 40.0
 COMMAND_S = 1800.0
@@ -85,15 +85,15 @@ class Stream:
     As a context manager it is started inside, and gone after.
     """
 
-    def __init__(self, stack_settings: Path, folder: Path, pace: Pace, spark: Sections) -> None:
+    def __init__(self, stack_settings: Path, folder: Path, pace: Pace, more: Sections) -> None:
         """Write its settings file into `folder`, where its log goes too.
 
-        `spark` has the settings of a Spark cluster, if it runs on one.
+        `more` has the settings of a Spark cluster, or of a login.
         """
         self.config = folder / "demo.toml"
         self.log = folder / "reconcile.log"
         stack = tomllib.loads(stack_settings.read_text(encoding="utf-8"))
-        sections = demo_settings(over(stack, spark), folder, pace)
+        sections = demo_settings(over(stack, more), folder, pace)
         self.config.write_text(as_toml(sections), encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
         self._port: int | None = None

@@ -63,6 +63,12 @@ class Certificates:
         if not self.trust_store.exists():
             self._make_stores("agent")
 
+    def renew(self) -> None:
+        """Make all anew, by a new authority: nothing that the old one signed is valid any more."""
+        for each in self.folder.glob("*.pem"):
+            each.unlink()
+        self.make()
+
     def make_authority(self) -> None:
         """Make the authority, a new one if there is one. Raises MissingToolError, StartError."""
         subject = ["-subj", "/CN=embedded authority", "-days", DAYS]

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from cassandra.cluster import Cluster, Session
 
@@ -27,9 +28,12 @@ def keyspace_name(text: str) -> str:
 
 
 @contextmanager
-def connected(host: str, port: int) -> Iterator[Session]:
-    """A session; where Cassandra fails, the program exits with 2 and one line of why."""
-    cluster = Cluster([host], port=port)
+def connected(host: str, port: int, **options: Any) -> Iterator[Session]:
+    """A session, with these options of the driver.
+
+    Where Cassandra fails, the program exits with 2 and one line of why.
+    """
+    cluster = Cluster([host], port=port, **options)
     try:
         yield cluster.connect()
     except SERVER_TROUBLE as error:

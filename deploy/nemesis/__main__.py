@@ -1,7 +1,7 @@
 """One fault-injection run on real servers: `make nemesis`.
 
-    python -m deploy.nemesis [--kind faults|clocks|executors|upgrade] [--seed N] [--minutes M]
-                             [--release 5.0|4.1] [--rate R] [--keep]
+    python -m deploy.nemesis [--kind faults|clocks|executors|secure|upgrade] [--seed N]
+                             [--minutes M] [--release 5.0|4.1] [--rate R] [--keep]
 
 Starts three Cassandra nodes with an agent each, Kafka, and a stream that repairs all systems, lets
 users work while faults are injected, and judges every write of the users. It prints the

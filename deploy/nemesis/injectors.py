@@ -9,6 +9,7 @@ from functools import partial
 from deploy.embedded import Stack
 from deploy.embedded.node import StackNode
 from deploy.embedded.second_broker import SecondBroker
+from deploy.embedded.spec import Spec
 from deploy.nemesis.clocks import shifts
 from deploy.nemesis.disks import full_disks
 from deploy.nemesis.injector import Injector, nothing
@@ -21,9 +22,9 @@ from deploy.nemesis.stream import StreamProcess
 
 
 def injectors(
-    stack: Stack, stream: StreamProcess, second: SecondBroker, plan: RunPlan
+    stack: Stack, stream: StreamProcess, second: SecondBroker | None, plan: RunPlan
 ) -> Mapping[FaultChoice, Injector]:
-    """Every fault that can be injected here."""
+    """Every fault that can be injected here; no leader moves without a second broker."""
     clocks = dict(shifts(stack, plan.shift_s))
     if plan.kind is RunKind.CLOCKS:
         clocks = {each: _until_pause(how, stream) for each, how in clocks.items()}
@@ -32,11 +33,20 @@ def injectors(
         **dict(_of_copies(stack)),
         **_of_the_others(stack, stream),
         **dict(_upgrades(stack)),
-        **dict(moves(stack, second)),
-        **dict(cuts(stack.spec, second.port)),
+        **({} if second is None else dict(moves(stack, second))),
+        **dict(cuts(stack.spec, brokers_of(stack.spec, second))),
         **clocks,
         **dict(full_disks(stack)),
     }
+
+
+def brokers_of(spec: Spec, second: SecondBroker | None) -> list[int]:
+    """The ports of Kafka's brokers; agents have one of their own where it is secure."""
+    return [
+        spec.ports.broker,
+        *([] if second is None else [second.port]),
+        *([] if spec.tls is None else [spec.tls.broker]),
+    ]
 
 
 def _of_the_cluster(stack: Stack) -> dict[FaultChoice, Injector]:

@@ -5,7 +5,7 @@ number as its mark. All clients of this machine have one address: the mark tells
 opened a connection, address and port tell to which server.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deploy.embedded.spec import Spec
@@ -114,10 +114,9 @@ class CutPlace:
                 yield FaultChoice(kind, target, self.group), [(*each, *fate) for each in matched]
 
 
-def places(spec: Spec, second_broker: int) -> Iterator[CutPlace]:
+def places(spec: Spec, brokers: Sequence[int]) -> Iterator[CutPlace]:
     """Where connections are cut: between nodes, and between agents or the stream and servers."""
     port, native = spec.ports.cassandra_storage, spec.ports.cassandra
-    brokers = (spec.ports.broker, second_broker)
     for node in spec.nodes:
         others = [each for each in spec.nodes if each.number != node.number]
         opened = tuple(Link(node_group(node.number), each.host, port) for each in others)

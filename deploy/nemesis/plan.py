@@ -36,6 +36,8 @@ class RunKind(StrEnum):
     """Clocks are wrong by more than half the delay: repairs must pause each time."""
     EXECUTORS = "executors"
     """All of them but upgrades, and the stream runs on the executors of a Spark cluster."""
+    SECURE = "secure"
+    """The same, with TLS, logins and rights at all servers; Kafka has one broker."""
     UPGRADE = "upgrade"
     """One node after the other gets the newest release of Cassandra, and its agent with it."""
 
@@ -67,6 +69,11 @@ class RunPlan:
     def on_executors(self) -> bool:
         """Whether the stream runs on a Spark cluster."""
         return self.kind is RunKind.EXECUTORS
+
+    @property
+    def secure(self) -> bool:
+        """Whether TLS, logins and rights are on."""
+        return self.kind is RunKind.SECURE
 
     @property
     def releases(self) -> str:

@@ -46,14 +46,15 @@ a person are counted apart: what one delete took of a message with several UIDs,
 disks were replaced, rows whose deletes' events were lost with them. Counters may count such a row
 or not.
 
-Three kinds of run are apart. In a run on a Spark cluster executors take the place of Spark's
+Four kinds of run are apart. In a run on a Spark cluster executors take the place of Spark's
 workers; they have the code that the driver sends, and their connections are the stream's. In a run
-with D = 5 s clocks are wrong by 3 s, and each such fault lasts until the stream has said that
-repairs pause, or the run ends as one that could not be made. In a run from 4.1 to 5.0 nothing is
-injected but the upgrade: each node is stopped in order and started in the new release on its data,
-and its agent with it (3.3.0 to 3.4.1). The agent's offsets are removed at each of its starts, in
-every deployment: the newer agent reads what the older release has left in cdc_raw from the
-beginning, so some events are sent twice and none is lost.
+with TLS all clients of Cassandra and Kafka have certificates or logins, the stream has its shipped
+rights alone, and Kafka has one broker. In a run with D = 5 s clocks are wrong by 3 s, and each such
+fault lasts until the stream has said that repairs pause, or the run ends as one that could not be
+made. In a run from 4.1 to 5.0 nothing is injected but the upgrade: each node is stopped in order
+and started in the new release on its data, and its agent with it (3.3.0 to 3.4.1). The agent's
+offsets are removed at each of its starts, in every deployment: the newer agent reads what the older
+release has left in cdc_raw from the beginning, so some events are sent twice and none is lost.
 
 Packet delay, broken disks and several machines cannot be injected where these runs are made. A
 node's cdc_raw is never full alone: Cassandra links its files to those of the commit log, which
@@ -74,7 +75,7 @@ class RunRecord:
     number of faults of each kind, `violations` that of each name. `convergence_s` is the longest
     time (s) from the end of a fault until all tables agreed; None: they never did after one. `left`
     counts the rows that wait for a person. `delay_s` is the delay D of the stream, which ran on the
-    executors of a Spark cluster if `on_executors`.
+    executors of a Spark cluster if `on_executors`. `secure` is with TLS, logins and rights.
     """
 
     seed: int
@@ -90,6 +91,7 @@ class RunRecord:
     left: int = 0
     delay_s: int = 10
     on_executors: bool = False
+    secure: bool = False
 
     @property
     def passed(self) -> bool:
@@ -154,7 +156,8 @@ def page(records: Iterable[RunRecord]) -> str:
 
 def _row(run: RunRecord) -> str:
     """A run in the table of runs."""
-    where = f"{run.release}, Spark cluster" if run.on_executors else run.release
+    more = {"Spark cluster": run.on_executors, "TLS and logins": run.secure}
+    where = ", ".join([run.release, *(words for words, its in more.items() if its)])
     return f"| {run.at}, seed {run.seed} | {where} | {run.delay_s} s | {first_line(run)} |"
 
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
@@ -15,8 +15,9 @@ from pathlib import Path
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import ConstantReconnectionPolicy
 
-from deploy import wake_tables
+from deploy import secured, wake_tables
 from deploy.embedded import Stack, Wanted
+from deploy.embedded.cql import as_admin
 from deploy.embedded.spark_cluster import SparkCluster
 from deploy.mailserver.james import create_schema
 from deploy.mailserver.workload import Workload, run
@@ -54,17 +55,19 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
     Raises EmbeddedError where servers do not start or come back, the driver's error where the
     tables cannot be read.
     """
-    at = datetime.now(UTC)
+    at, login = datetime.now(UTC), secured.login(folder) if plan.secure else {}
     with of_hosts(plan, folder / "stack") as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
         log.info("three nodes and their agents run: making James's tables")
         with stack.unsupervised():
             create_schema(judge, stack.keyspace, COPIES)
             judge.execute(KEEP_DELETES.format(stack.keyspace))
+            if plan.secure:
+                secured.prepare(stack, judge)
         stack.capture_tables()
         with (
-            second_broker(stack, folder / "second-broker") as broker,
+            nullcontext() if plan.secure else second_broker(stack, folder / "broker-2") as broker,
             spark_cluster(plan, folder / "spark") as spark,
-            StreamProcess(stack.config, folder, plan.delay_s, spark) as stream,
+            StreamProcess(stack.config, folder, plan.delay_s, spark, login) as stream,
         ):
             stream.await_watching()
             possible = injectors(stack, stream, broker, plan)
@@ -89,6 +92,7 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         left=len(agreed.judgement.left),
         delay_s=plan.delay_s,
         on_executors=plan.on_executors,
+        secure=plan.secure,
     )
     return record, agreed.judgement
 
@@ -116,6 +120,7 @@ def of_hosts(plan: RunPlan, folder: Path) -> Iterator[Stack]:
         schema=wake_tables.SCHEMA,
         release=plan.release,
         data_centres=(COPIES,),
+        secure=plan.secure or None,
     )
     stack = Stack(folder, wanted)
     make_hosts(stack)
@@ -129,6 +134,7 @@ def connected(stack: Stack, timeout_s: float) -> Iterator[Session]:
     cluster = Cluster(
         [node.place.host for node in stack.nodes],
         port=stack.cassandra_port,
+        **as_admin(stack.spec),
         execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(request_timeout=timeout_s)},
         reconnection_policy=ConstantReconnectionPolicy(1.0, max_attempts=None),
         idle_heartbeat_interval=HEARTBEAT_S,

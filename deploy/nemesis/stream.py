@@ -21,7 +21,7 @@ from prometheus_client.samples import Sample
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import JARS
 from deploy.embedded.process import processes_of_session
-from deploy.embedded.settings_file import Sections, as_toml
+from deploy.embedded.settings_file import Sections, as_toml, over
 from deploy.embedded.spark_cluster import SparkCluster
 from deploy.embedded.wait import HANG_S, until
 from deploy.mailserver.counters import COUNTER_TABLES
@@ -100,16 +100,19 @@ class StreamProcess:
         folder: Path,
         delay_s: int,
         spark: SparkCluster | None = None,
+        login: Sections | None = None,
     ) -> None:
-        """Write its settings file, with this delay D, into `folder`; None: Spark runs in it."""
+        """Write its settings file, with this delay D, into `folder`; None: Spark runs in it.
+
+        `login` has the settings of a login other than the stack's own.
+        """
         self.delay_s = delay_s
         self._spark = spark
         self.config = folder / "reconcile.toml"
         self.log = folder / "reconcile.log"
-        settings = run_settings(stack_settings, folder / "checkpoint", delay_s)
+        settings = over(run_settings(stack_settings, folder / "checkpoint", delay_s), login or {})
         if spark is not None:
-            for name, more in spark.settings_for(PRODUCT).items():
-                settings[name] = settings.get(name, {}) | more
+            settings = over(settings, spark.settings_for(PRODUCT))
         self.config.write_text(as_toml(settings), encoding="utf-8")
         self._process: subprocess.Popen[bytes] | None = None
         self._log_begins = 0

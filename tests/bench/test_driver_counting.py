@@ -46,7 +46,8 @@ from tests.unit.stream.test_batches import MemoryPorts, batches
 
 pytestmark = pytest.mark.bench
 
-MARKED, CHANGED, FOUND, SHARES, ROUNDS = 10_000_000, 200_000, 5_000, 16, 5
+MARKED, CHANGED, SHARES, ROUNDS = 10_000_000, 200_000, 16, 5
+FOUND = (5_000, 100_000)
 BATCH = 5 * SECOND
 LAG = 1_800.0
 MOST_MS, MOST_MIB = 1_000.0, 1_024.0
@@ -135,9 +136,9 @@ def mib() -> float:
         return int(told.read().split()[1]) * 4_096 / 2**20
 
 
-def driver(loop: CounterLoop) -> Batches:
+def driver(loop: CounterLoop, found: int) -> Batches:
     """The decisions of a slice, with open findings; its summary goes to the counters."""
-    made = batches(MemoryPorts(ManyOpen(FOUND)), frontier=frontier_watch(nodes=lambda: NAMES))
+    made = batches(MemoryPorts(ManyOpen(found)), frontier=frontier_watch(nodes=lambda: NAMES))
     told = BatchSummaries(loop.take, lambda: None, made.open_findings.messages)
     made = replace(made, record=replace(made.record, summaries=told))
     made.start()
@@ -179,10 +180,31 @@ def test_a_slice_with_millions_of_marked_mailboxes() -> None:
     now = [NOW]
     before = mib()
     loop = counting(now)
-    decisions = driver(loop)
     as_after_l(loop, now)
     loop.changed.look_for_epoch()
     turn(loop)
+    rows = [(f"{found:,}", *slices_with(found, loop, now, before)) for found in FOUND]
+    publish(
+        "A slice with counters in the driver",
+        f"CPU time of the driver, ms a slice of 5 s, and its memory, without any server: {NODES}"
+        f" nodes, {PARTITIONS} partitions, 5 canaries in each lane, {CHANGED:,} changed mailboxes,"
+        f" open findings, {MARKED:,} mailboxes marked, each of a user of its own, and half an hour"
+        f" of such slices before. Without Spark's planning and the reads of counters; median"
+        f" of {ROUNDS} slices.",
+        table(
+            ("open findings", "stream", "counters", "sum", "pending counters", "memory, MiB"), rows
+        ),
+        f"Promised: {MOST_MS:,.0f} ms and {MOST_MIB:,.0f} MiB.",
+    )
+    assert max(row[3] for row in rows) <= MOST_MS
+    assert max(row[5] for row in rows) <= MOST_MIB
+
+
+def slices_with(
+    found: int, loop: CounterLoop, now: list[Micros], before: float
+) -> tuple[float, float, float, int, float]:
+    """CPU (ms) of the stream, of the counters, and of both; pending counters; memory (MiB)."""
+    decisions = driver(loop, found)
     spent: list[tuple[float, float]] = []
     most = 0.0
     for number in range(ROUNDS + 1):
@@ -196,18 +218,4 @@ def test_a_slice_with_millions_of_marked_mailboxes() -> None:
         )
         most = max(most, mib() - before)
     stream, counters = (statistics.median(each) for each in zip(*spent[1:], strict=True))
-    publish(
-        "A slice with counters in the driver",
-        f"CPU time of the driver, ms a slice of 5 s, and its memory, without any server: {NODES}"
-        f" nodes, {PARTITIONS} partitions, 5 canaries in each lane, {CHANGED:,} changed mailboxes,"
-        f" {FOUND:,} open findings, {MARKED:,} mailboxes marked, each of a user of its own, and"
-        f" half an hour of such slices before. Without Spark's planning and without the reads of"
-        f" counters; median of {ROUNDS} slices.",
-        table(
-            ("stream", "counters", "sum", "pending counters", "memory, MiB"),
-            [(stream, counters, stream + counters, len(loop.scheduler), most)],
-        ),
-        f"Promised: {MOST_MS:,.0f} ms and {MOST_MIB:,.0f} MiB.",
-    )
-    assert stream + counters <= MOST_MS
-    assert most <= MOST_MIB
+    return stream, counters, stream + counters, len(loop.scheduler), most

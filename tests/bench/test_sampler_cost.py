@@ -51,6 +51,7 @@ SCHEMA = pa.schema(
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.extraJavaOptions", "-Xss16m")  # as the stream's
     session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     yield session
     session.stop()

@@ -34,6 +34,8 @@ TYPES: Mapping[str, tuple[int, Callable[[Any], bytes]]] = {
     "timeuuid": (0x0F, lambda value: value.bytes),
 }
 """The protocol's number of each plain type, and how a value of it is sent."""
+OWNER, OWNER_FIELDS = "frozen<mailbox_base>", ("namespace", "user")
+"""The user type of James's table `mailbox`."""
 
 
 def cell(kind: str, value: object) -> Cell:
@@ -48,6 +50,8 @@ def _body(kind: str, value: Any) -> bytes:
     if kind == "map<text, text>":
         flat = [part for pair in value.items() for part in pair]
         return struct.pack(">i", len(value)) + b"".join(cell("text", each) for each in flat)
+    if kind == OWNER:
+        return b"".join(cell("text", value[each]) for each in OWNER_FIELDS)
     if kind.startswith("set<"):
         inner = sorted(cell(kind[4:-1], each) for each in value)
         return struct.pack(">i", len(inner)) + b"".join(inner)
@@ -58,10 +62,18 @@ def option(kind: str) -> bytes:
     """A type as the protocol names it in an answer's columns."""
     if kind == "map<text, text>":
         return struct.pack(">HHH", 0x21, TYPES["text"][0], TYPES["text"][0])
+    if kind == OWNER:
+        fields = b"".join(_name(each) + option("text") for each in OWNER_FIELDS)
+        named = _name("mail") + _name("mailbox_base")
+        return struct.pack(">H", 0x30) + named + struct.pack(">H", len(OWNER_FIELDS)) + fields
     for name, number in (("list<", 0x20), ("set<", 0x22)):
         if kind.startswith(name):
             return struct.pack(">H", number) + option(kind.removeprefix(name)[:-1])
     return struct.pack(">H", TYPES[kind][0])
+
+
+def _name(text: str) -> bytes:
+    return struct.pack(">H", len(text)) + text.encode()
 
 
 @dataclass

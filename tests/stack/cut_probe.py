@@ -56,7 +56,7 @@ while True:
     with subprocess.Popen([sys.executable, "-c", answering], stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         server.stdout.readline()
-        for choice, injector in network.cuts(spec, port):
+        for choice, injector in network.cuts(spec, [spec.ports.broker, port]):
             if "the stream" in choice.target and HOST in choice.target:
                 injector.inject()
                 patience_s = LONG_S if "lost" in choice.kind else SHORT_S

@@ -1,25 +1,23 @@
 """A stack that checks passwords and rights, as an admin prepares it with the shipped roles.cql."""
 
-import re
 import ssl
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Session
 from cassandra.policies import ConstantReconnectionPolicy
 
 from checkpoints.cassandra import create_schema
+from deploy import roles
 from deploy.embedded import Stack
 from deploy.mailserver import james
 from tests.sessions import session_at
 
 OF_JAMES_3_8 = ("messagev2", "currentquota")
 """Tables of the demo's schema that newer James does not have."""
-ROLES = Path(__file__).resolve().parents[2] / "deploy" / "cassandra" / "roles.cql"
 OWN = "reconciler"
-ROLE, MAIL_SERVER = ("reconciler", "change-me"), ("james", "secret")
+ROLE, MAIL_SERVER = (roles.ROLE, roles.PASSWORD), ("james", "secret")
 """Name and password of the shipped role, and of the mail server's."""
 LOGIN = {"cassandra": dict(zip(("username", "password"), ROLE, strict=True))}
 """The settings of a reconciler under its role."""
@@ -41,21 +39,10 @@ def session_of(stack: Stack, username: str, password: str) -> AbstractContextMan
 def prepare(stack: Stack, admin: Session, with_grants_of: Iterable[str] = OF_JAMES_3_8) -> None:
     """What an admin makes: James's tables and user, the shipped role, our keyspace."""
     james.create_schema(admin, stack.keyspace)
-    for statement in shipped_statements(with_grants_of):
+    for statement in roles.statements(with_grants_of):
         admin.execute(statement)
     create_schema(admin, OWN)
     name, password = MAIL_SERVER
     admin.execute(f"CREATE ROLE {name} WITH LOGIN = true AND PASSWORD = '{password}'")
     for right in ("SELECT", "MODIFY"):
         admin.execute(f"GRANT {right} ON KEYSPACE {stack.keyspace} TO {name}")
-
-
-def shipped_statements(with_grants_of: Iterable[str] = OF_JAMES_3_8) -> list[str]:
-    """Those of roles.cql, for one node; the grants of some tables are comments there."""
-    text = ROLES.read_text(encoding="utf-8").replace(
-        "'replication_factor': 3", "'replication_factor': 1"
-    )
-    for table in with_grants_of:
-        text = re.sub(rf"^-- (GRANT \w+ ON TABLE \w+\.{table} )", r"\1", text, flags=re.MULTILINE)
-    code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-    return [each.strip() for each in code.split(";") if each.strip()]

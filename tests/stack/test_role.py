@@ -16,6 +16,7 @@ from cassandra.connection import ConnectionShutdown
 
 from checkpoints.cassandra import CassandraJournal, CassandraLease, Store
 from checkpoints.lease import Holder, Lease
+from deploy import roles
 from deploy.embedded import ADMIN, Stack
 from deploy.mailserver import james
 from reconcilers.declared.families.message import MESSAGE
@@ -30,7 +31,7 @@ from streaming.tables import connect, disconnect, open_session
 from tests.contract.making import a_finding, a_slot
 from tests.endpoints import Endpoints
 from tests.stack.attached import TABLES as ATTACHMENTS
-from tests.stack.guarded import LOGIN, OWN, session_of, shipped_statements
+from tests.stack.guarded import LOGIN, OWN, session_of
 from tests.stack.scenes import Answer, reconcile
 from tests.stack.streams import until, write_settings
 
@@ -58,7 +59,7 @@ def config(
     """The settings of an installation that followed roles.cql, with doctor's fixes carried out."""
     keyspace, folder = endpoints.keyspace, tmp_path_factory.mktemp("role")
     james.create_schema(admin, keyspace)
-    for statement in shipped_statements(with_grants_of=()):
+    for statement in roles.statements(with_grants_of=()):
         admin.execute(statement)
     changes = {**LOGIN, **EVERYTHING}
     file = write_settings(folder / "reconcile.toml", endpoints, keyspace, OWN, changes)

@@ -1,15 +1,18 @@
 """A stack with TLS, logins and rights: each fault of a connection, and the product's work."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cassandra.cluster import Session
+from kafka import KafkaAdminClient
+from kafka.admin import ScramMechanism
 
 from deploy.embedded import ADMIN, Stack
 from deploy.embedded.certificates import Certificates
-from deploy.embedded.kafka_clients import PASSWORD
+from deploy.embedded.kafka_clients import PASSWORD, options, set_password
 from deploy.embedded.spec import CassandraRelease
 from reconcilers.words.errors import ReconcilerError, Refused, Rejected
 from streaming.settings import Settings, load
@@ -215,6 +218,46 @@ def test_a_difference_is_repaired_and_a_sweep_and_a_replay_run(
     assert "message" in succeed(config, "replay", "--from-time", "2026-01-01T00:00")
     assert "every change has been received since" in succeed(config, "status")
     assert stream.died() is None
+
+
+@pytest.mark.long(part="servers")
+def test_a_stream_goes_on_with_other_certificates_and_passwords(
+    stream: Stream, admin: Session, config: Path, secure: Stack
+) -> None:
+    """Of a new authority, and all at once: no old file opens a connection any more."""
+    assert secure.spec.tls is not None
+    replace_password(config, "cassandra", lambda new: set_role_password(admin, new))
+    replace_password(config, "kafka", lambda new: set_kafka_password(secure, new))
+    secure.nodes[0].kill()
+    secure.kill_kafka()
+    secure.spec.tls.certificates.renew()
+    secure.start_kafka()
+    secure.nodes[0].start()
+    secure.capture_tables()
+    place = Place()
+    with session_of(secure, ADMIN.username, ADMIN.password) as again:
+        mail = Mail(again, secure.keyspace)
+        mail.write_truth(place)
+        until("it is repaired", lambda: mail.lists(place))
+    until("it is verified", lambda: stream.findings(uid=1, mailboxid=place.mailboxid))
+    assert stream.died() is None
+
+
+def replace_password(config: Path, server: str, change: Callable[[str], None]) -> None:
+    """At the server first, as the page says."""
+    new = f"another-{server}"
+    change(new)
+    (config.parent / f"{server}.password").write_text(f"{new}\n")
+
+
+def set_role_password(admin: Session, new: str) -> None:
+    admin.execute(f"ALTER ROLE {ROLE[0]} WITH PASSWORD = '{new}'")
+
+
+def set_kafka_password(secure: Stack, new: str) -> None:
+    with closing(KafkaAdminClient(**options(secure.spec))) as admin:
+        for each in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            set_password(admin, each, new)
 
 
 def test_nothing_secret_is_logged_or_shown(stream: Stream, config: Path) -> None:

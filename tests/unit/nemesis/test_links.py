@@ -6,6 +6,7 @@ import pytest
 
 from deploy.embedded.layout import Layout
 from deploy.embedded.spec import Ports, Spec, Wanted, decide
+from deploy.nemesis.injectors import brokers_of
 from deploy.nemesis.links import CutPlace, Link, first_rules, places
 from deploy.nemesis.schedule import InjectedFault
 
@@ -25,6 +26,11 @@ SECOND = 9
 @pytest.fixture
 def spec(tmp_path: Path) -> Spec:
     return decide(Layout(tmp_path), Wanted(tables=("t",), data_centres=(3,)))
+
+
+def places_of(spec: Spec) -> list[CutPlace]:
+    """With a second broker."""
+    return list(places(spec, (spec.ports.broker, SECOND)))
 
 
 def rules(place: CutPlace) -> dict[tuple[InjectedFault, str], list[str]]:
@@ -58,7 +64,7 @@ def test_a_lossy_connection_loses_some_packets_both_ways() -> None:
 
 
 def test_a_cut_node_is_cut_from_both_others_in_connections_of_both_sides(spec: Spec) -> None:
-    second = {each.process: each for each in places(spec, SECOND)}["127.0.0.2"]
+    second = {each.process: each for each in places_of(spec)}["127.0.0.2"]
     port = spec.ports.cassandra_storage
     assert second.opened == (Link(61012, "127.0.0.1", port), Link(61012, "127.0.0.3", port))
     assert second.accepted == (Link(61011, "127.0.0.2", port), Link(61013, "127.0.0.2", port))
@@ -66,7 +72,7 @@ def test_a_cut_node_is_cut_from_both_others_in_connections_of_both_sides(spec: S
 
 def test_agents_and_the_stream_are_cut_from_their_servers(spec: Spec) -> None:
     ports: Ports = spec.ports
-    opened = {(each.process, each.peers): each.opened for each in places(spec, SECOND)}
+    opened = {(each.process, each.peers): each.opened for each in places_of(spec)}
     brokers, native = [("127.0.0.1", port) for port in (ports.broker, SECOND)], ports.cassandra
     for process, group in (("agent of 127.0.0.3", 61023), ("the stream", 61000)):
         assert opened[process, "the brokers"] == tuple(Link(group, *each) for each in brokers)
@@ -76,7 +82,7 @@ def test_agents_and_the_stream_are_cut_from_their_servers(spec: Spec) -> None:
 
 def test_every_client_has_a_mark_before_anything_is_cut(spec: Spec) -> None:
     *marks, chain, jump = (" ".join(each) for each in first_rules(spec))
-    links = [link for place in places(spec, SECOND) for link in (*place.opened, *place.accepted)]
+    links = [link for place in places_of(spec) for link in (*place.opened, *place.accepted)]
     assert {each.rpartition(" ")[2] for each in marks} == {str(link.group) for link in links}
     assert marks[0] == (
         "-t mangle -A OUTPUT -p tcp -m conntrack --ctdir ORIGINAL -m owner --gid-owner 61000 "
@@ -86,6 +92,13 @@ def test_every_client_has_a_mark_before_anything_is_cut(spec: Spec) -> None:
 
 
 def test_no_two_places_have_one_target(spec: Spec) -> None:
-    choices = [each for place in places(spec, SECOND) for each, _ in place.cuts()]
+    choices = [each for place in places_of(spec) for each, _ in place.cuts()]
     targets = [(each.kind, each.target) for each in choices]
     assert len(targets) == len(set(targets))
+
+
+def test_where_it_is_secure_an_agent_is_cut_off_from_the_port_that_it_uses(tmp_path: Path) -> None:
+    secure = decide(Layout(tmp_path), Wanted(tables=("t",), secure=True))
+    assert secure.tls is not None
+    assert brokers_of(secure, None) == [secure.ports.broker, secure.tls.broker]
+    assert secure.agent_bootstrap_servers.endswith(f":{secure.tls.broker}")
