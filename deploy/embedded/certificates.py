@@ -103,6 +103,10 @@ class Certificates:
         store = ["-keystore", str(self.trust_store), "-storetype", "PKCS12"]
         given = ["-storepass", STORE_PASSWORD, "-noprompt", "-alias", "ca"]
         _run("keytool", "-importcert", *store, *given, "-file", str(self.ca))
+        self.export(name)
+
+    def export(self, name: str) -> None:
+        """Make a certificate's `key_store`. Raises MissingToolError, StartError."""
         given = ["-in", str(self.both(name)), "-passout", f"pass:{STORE_PASSWORD}"]
         _run("openssl", "pkcs12", "-export", *given, "-out", str(self.key_store(name)))
 

@@ -74,6 +74,7 @@ class CassandraSettings(WithSecrets):
     jmx_port: int = Field(
         7199, gt=0, lt=65536, description="each node's JMX port; only `lwt-report` reads it"
     )
+    jmx_tls: bool = Field(False, description="TLS for JMX, verified by tls_ca; needs it")
     jmx_username: str | None = Field(None, description="role for JMX, if one is needed")
     jmx_password: str | None = Field(None, repr=False, description="its password")
 
@@ -82,6 +83,8 @@ class CassandraSettings(WithSecrets):
         refuse_halves(self)
         if not self.tls and (self.tls_ca or self.tls_certificate):
             raise ValueError("tls_ca and tls_certificate need tls = true")
+        if self.jmx_tls and not self.tls_ca:
+            raise ValueError("jmx_tls needs tls_ca")
         return self
 
     @property

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from reconcilers.lwt.statements import Counts, Gauges, Metric, Table
@@ -40,12 +41,13 @@ REQUESTS = (
 
 @dataclass(frozen=True, slots=True)
 class JmxLogin:
-    """The address and login for a node's JMX."""
+    """The address and login for a node's JMX; with ``ca`` by TLS, as `nodetool --ssl`."""
 
     host: str
     port: int
     username: str | None = None
     password: str | None = field(default=None, repr=False)
+    ca: Path | None = None
 
     @property
     def place(self) -> str:
@@ -111,6 +113,8 @@ def _connected(jvm: Jvm, login: JmxLogin, patience: float) -> Iterator[_Beans]:
     if login.username is not None:
         credentials = jvm.strings(login.username, login.password or "")
         surroundings.put("jmx.remote.credentials", credentials)
+    if login.ca is not None:
+        surroundings.put("com.sun.jndi.rmi.factory.socket", jvm.trust(login.ca))
     connector = remote.JMXConnectorFactory.connect(url, surroundings)
     try:
         yield _Beans(jvm, connector.getMBeanServerConnection())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
@@ -52,6 +53,23 @@ class Jvm:
             made[place] = text
         return made
 
+    def trust(self, ca: Path) -> Any:
+        """Have the JVM trust the authorities of a PEM file alone; a client's socket factory."""
+        java, ssl = self.java.java, self.java.javax.net.ssl
+        found = java.security.cert.CertificateFactory.getInstance("X.509").generateCertificates(
+            java.io.ByteArrayInputStream(ca.read_bytes())
+        )
+        store = java.security.KeyStore.getInstance("PKCS12")
+        store.load(None, None)
+        for number, each in enumerate(found):
+            store.setCertificateEntry(f"authority {number}", each)
+        managers = ssl.TrustManagerFactory.getInstance("PKIX")
+        managers.init(store)
+        context = ssl.SSLContext.getInstance("TLS")
+        context.init(None, managers.getTrustManagers(), None)
+        ssl.SSLContext.setDefault(context)  # connections other than the registry's take it
+        return self.java.javax.rmi.ssl.SslRMIClientSocketFactory()
+
     def close(self) -> None:
         """End the JVM."""
         self.gateway.close()
@@ -65,9 +83,10 @@ def java_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as failed:
-        said = " ".join(str(failed.java_exception.toString()).split())[:300]
+        said = " ".join(str(failed.java_exception.toString()).split())
+        cause = said.rpartition("nested exception is: ")[2][:300]
         if "java.lang.SecurityException" in said:
-            raise Refused(f"{doing}: {said}") from failed
-        raise Unreachable(f"{doing}: {said}") from failed
+            raise Refused(f"{doing}: {cause}") from failed
+        raise Unreachable(f"{doing}: {cause}") from failed
     except (Py4JNetworkError, OSError) as failed:
         raise Unreachable(f"{doing}: {failed}") from failed

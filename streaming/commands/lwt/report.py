@@ -136,8 +136,9 @@ class Beans:
     def _answer(self, place: str) -> NodeBeans | str:
         host, _, port = place.rpartition(":")
         username, password = self.settings.jmx_username, self.settings.jmx_password
+        ca = self.settings.tls_ca if self.settings.jmx_tls else None
         try:
-            return self.ask(JmxLogin(host.strip("[]"), int(port), username, password))
+            return self.ask(JmxLogin(host.strip("[]"), int(port), username, password, ca))
         except ReconcilerError as failed:
             return str(failed)
 
