@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import ssl
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from socketserver import ThreadingMixIn
 from threading import Thread
 from typing import Any, Literal
@@ -18,11 +21,14 @@ from reconcilers.words.errors import Misconfigured
 from streaming.monitoring.health import Health
 from streaming.monitoring.metrics import Metrics
 from streaming.settings import MetricsSettings
+from streaming.settings.secrets import server_context
 
 log = logging.getLogger("reconciler")
 
 Port = Literal["port", "canary_port", "sweep_port"]
 """The settings with ports, each for another process."""
+ANSWER_S = 30.0
+"""How long (s) a client may take to say, or to read, something."""
 OK, UNAVAILABLE = "200 OK", "503 Service Unavailable"
 TEXT = "text/plain; charset=utf-8"
 HEADERS = (
@@ -95,11 +101,34 @@ class _Server(ThreadingMixIn, WSGIServer):
     """A thread for each request; ``host`` may be an IPv6 address."""
 
     daemon_threads = True
+    tls: Callable[[], ssl.SSLContext | None] = staticmethod(lambda: None)
+    """What a new connection needs, read anew for each: files may have been replaced."""
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Answer one request, in its thread: a client that says nothing holds up no other."""
+        request.settimeout(ANSWER_S)
+        context = self.tls()
+        if context is None:
+            super().finish_request(request, client_address)
+            return
+        with context.wrap_socket(request, server_side=True) as encrypted:
+            super().finish_request(encrypted, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log a fault of a page; a client that speaks no TLS, or goes away, is none."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Silent(WSGIRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Log no request."""
+
+
+def context_of(settings: MetricsSettings) -> ssl.SSLContext | None:
+    """What the endpoint needs to speak TLS; None if it does not. Raises `Misconfigured`."""
+    own = settings.tls_certificate, settings.tls_key
+    return server_context("metrics", *own, settings.tls_ca)
 
 
 def serve(
@@ -108,16 +137,19 @@ def serve(
     name: Port = "port",
     routes: Routes | None = None,
 ) -> int:
-    """Serve the metrics and ``routes`` over HTTP. Returns the port.
+    """Serve the metrics and ``routes`` over HTTP, or HTTPS with a certificate. Returns the port.
 
-    ``name`` is the setting with the port. Raises `Misconfigured` if it is taken.
+    ``name`` is the setting with the port. Raises `Misconfigured` if it is taken, or if a
+    certificate cannot be used.
     """
     port = getattr(settings, name)
     try:
         ((family, *_), *_) = socket.getaddrinfo(
             settings.host or None, port, flags=socket.AI_PASSIVE
         )
-        kind = type("Server", (_Server,), {"address_family": family})
+        tls = partial(context_of, settings)
+        tls()  # a fault of the files ends the start
+        kind = type("Server", (_Server,), {"address_family": family, "tls": staticmethod(tls)})
         application = Endpoint(metrics.registry, routes or {})
         server: WSGIServer = make_server(
             settings.host, port, application, kind, handler_class=_Silent

@@ -119,11 +119,34 @@ def tls_context(settings: Encrypted) -> ssl.SSLContext | None:
     with _used(f"{settings.name}.tls_ca", settings.tls_ca, "no certificate in PEM form"):
         context = ssl.create_default_context(cafile=settings.tls_ca)
     context.check_hostname = settings.tls_verify_host_names
-    own = settings.tls_certificate
+    if settings.tls_certificate is not None:
+        show(context, settings.name, settings.tls_certificate, settings.tls_key)
+    return context
+
+
+def show(context: ssl.SSLContext, section: str, certificate: Path, key: Path | None) -> None:
+    """Have connections show this certificate. Raises `Misconfigured` if it cannot be used."""
     wrong = "not a certificate in PEM form, or tls_key is not its key, or that key has a password"
-    with _used(f"{settings.name}.tls_certificate", own, wrong):
-        if own is not None:
-            context.load_cert_chain(own, settings.tls_key, password=lambda: "")
+    with _used(f"{section}.tls_certificate", certificate, wrong):
+        context.load_cert_chain(certificate, key, password=lambda: "")
+
+
+def server_context(
+    section: str, certificate: Path | None, key: Path | None, clients: Path | None
+) -> ssl.SSLContext | None:
+    """What a server needs to speak TLS, of the files as they are now; None without a certificate.
+
+    It answers only those whom the authorities of ``clients`` have signed, or anybody. Raises
+    `Misconfigured` if a file cannot be used.
+    """
+    if certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    show(context, section, certificate, key)
+    if clients is not None:
+        with _used(f"{section}.tls_ca", clients, "no certificate in PEM form"):
+            context.load_verify_locations(clients)
+        context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 

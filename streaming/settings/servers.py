@@ -208,3 +208,18 @@ class MetricsSettings(Section):
     port: int = Field(9464, ge=0, lt=65536, description="the stream's port; 0 takes a free one")
     canary_port: int = Field(9465, ge=0, lt=65536, description="the port of `reconcile canary`")
     sweep_port: int = Field(9466, ge=0, lt=65536, description="the port of `reconcile sweep`")
+    tls_certificate: Path | None = Field(
+        None, description="PEM file of its certificate and its chain; it then speaks TLS"
+    )
+    tls_key: Path | None = A_KEY
+    tls_ca: Path | None = Field(
+        None, description="PEM file of the authorities whose clients are answered; else anybody is"
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key belong together")
+        if self.tls_ca and not self.tls_certificate:
+            raise ValueError("tls_ca needs tls_certificate")
+        return self
