@@ -107,6 +107,7 @@ class Metrics:
     repairs: Counter = field(init=False)
     time_to_repair: Histogram = field(init=False)
     sampled_looks: Counter = field(init=False)
+    slo_target: LateGauge = field(init=False)
     dead_letters: Counter = field(init=False)
     unresolved: Counter = field(init=False)
     breaker: Gauge = field(init=False)
@@ -212,6 +213,7 @@ _DECLARED: tuple[tuple[str, Any, str, str, tuple[str, ...]], ...] = (
         *("sampled_looks", Counter, "sampled_looks", "Looks at sampled changes of an age in s"),
         ("system", "age", "outcome"),
     ),
+    ("slo_target", LateGauge, "slo_target", "Share that is to agree 10 min after a change", ()),
     ("dead_letters", Counter, "dead_letters", "Records kept undecoded", ("reason",)),
     ("unresolved", Counter, "unresolved_keys", "Deleted rows whose message is unknown", ()),
     ("breaker", Gauge, "breaker_open", "1 while this breaker is open", ("breaker",)),

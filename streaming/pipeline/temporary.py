@@ -18,19 +18,27 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Lock
 
 from reconcilers.words.errors import EndedItself, Misconfigured
 from streaming.settings import StreamSettings
 
 LOCK = "lock"
 """A file, because NFS locks only what is open for writing, and a folder cannot be."""
+_MAKING = Lock()
+"""The streams of several families begin at the same time."""
 SPARKS = ("blockmgr-*", "blockmgr-*/*", "spark-*", "spark-*/*")
 """Folders that Spark makes once and never checks again; it removes none while it runs."""
 
 
-@cache
 def temporary_folder(settings: StreamSettings) -> Path:
     """This process's folder, made at the first call. Raises `Misconfigured` if that fails."""
+    with _MAKING:
+        return _made(settings)
+
+
+@cache
+def _made(settings: StreamSettings) -> Path:
     setting, parent = settings.temporary
     try:
         parent.mkdir(parents=True, exist_ok=True)

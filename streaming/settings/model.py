@@ -30,6 +30,7 @@ from streaming.settings.work import (
     RepairSettings,
     RightsSettings,
     SampleSettings,
+    SloSettings,
     StreamSettings,
     TallySettings,
 )
@@ -46,6 +47,7 @@ class Settings(Section):
     attachments: AttachmentsSettings = AttachmentsSettings()
     tally: TallySettings = TallySettings()
     sample: SampleSettings = SampleSettings()
+    slo: SloSettings = SloSettings()
     sweep: SweepSettings = SweepSettings()
     mailboxes: MailboxesSettings = MailboxesSettings()
     metrics: MetricsSettings = MetricsSettings()

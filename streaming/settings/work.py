@@ -245,6 +245,14 @@ class SampleSettings(Section):
     )
 
 
+class SloSettings(Section):
+    """What the consistency that the sampler measures is to be; alerts compare it."""
+
+    target: float = Field(
+        0.999, gt=0, lt=1, description="share of rows that is to agree 10 min after their change"
+    )
+
+
 RightTable = Literal["path", "mailbox", "none"]
 """The side that `reconcile mailboxes --fix` never writes (`reconcilers.mailboxes.plan`)."""
 

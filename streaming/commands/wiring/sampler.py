@@ -37,6 +37,7 @@ def sampler_of(opened: OpenedStream) -> SamplerParts | None:
     settings, family = opened.settings, opened.job.family
     if not settings.sample.one_in:
         return None
+    opened.metrics.slo_target.set(settings.slo.target)
     bookmarks = CassandraBookmarks(opened.store)
     newest = bookmarks.newest(opened.names.bookmarks(family))
     made_until = now_micros() if newest is None else newest.recorded_at

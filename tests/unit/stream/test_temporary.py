@@ -8,12 +8,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from reconcilers.words.errors import EndedItself, Misconfigured
-from streaming.pipeline.temporary import SparksFolders, temporary_folder
+from streaming.pipeline.temporary import SparksFolders, _made, temporary_folder
 from streaming.settings import StreamSettings
 
 HOLDS = """
@@ -29,9 +31,9 @@ sys.stdin.read()
 
 @pytest.fixture(autouse=True)
 def _a_new_process() -> Iterator[None]:
-    temporary_folder.cache_clear()
+    _made.cache_clear()
     yield
-    temporary_folder.cache_clear()
+    _made.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,19 @@ def test_a_process_makes_one(tmp_path: Path) -> None:
     assert made.is_dir()
     assert made.parent == (tmp_path / "not" / "yet" / "temporary").resolve()
     assert temporary_folder(settings) == made
+
+
+def test_threads_that_ask_at_the_same_time_get_the_same_one(tmp_path: Path) -> None:
+    """Spark's clients would differ in the path of their login, and it refuses that."""
+    settings, together = StreamSettings(checkpoint_dir=str(tmp_path)), Barrier(8)
+
+    def ask(_number: int) -> Path:
+        together.wait(60)
+        return temporary_folder(settings)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len({*pool.map(ask, range(8))}) == 1
+    assert len([*(tmp_path / "temporary").glob("process-*")]) == 1
 
 
 def test_what_a_dead_process_has_left_is_removed_and_a_living_ones_is_not(tmp_path: Path) -> None:
@@ -88,12 +103,12 @@ def test_what_another_host_has_made_is_left_though_its_locks_are_not_seen(
 ) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: "another-1")
     others = temporary_folder(StreamSettings(temp_dir=tmp_path))
-    temporary_folder.cache_clear()
+    _made.cache_clear()
     monkeypatch.setattr(fcntl, "flock", lambda *_: None)
     monkeypatch.setattr(socket, "gethostname", lambda: "another")
     made = temporary_folder(StreamSettings(temp_dir=tmp_path))
     assert others.is_dir()
-    temporary_folder.cache_clear()
+    _made.cache_clear()
     temporary_folder(StreamSettings(temp_dir=tmp_path))
     assert not made.exists()
 
