@@ -175,7 +175,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
         (stream, "watch_addresses", lambda _, stop: until_told(stop)),
         (OwnSweeps, "run", lambda _, stop: until_told(stop)),
         (CanaryKeeper, "run", lambda _, stop: until_told(stop)),
-        (Lease, "keep", lambda _, stop: until_told(stop)),
+        (Lease, "keep", lambda _, stop, __: until_told(stop)),
     ):
         monkeypatch.setattr(module, name, value)
     return made
