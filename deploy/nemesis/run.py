@@ -15,7 +15,7 @@ from pathlib import Path
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import ConstantReconnectionPolicy
 
-from deploy import secured, wake_tables
+from deploy import rights, wake_tables
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.cql import as_admin
 from deploy.embedded.spark_cluster import SparkCluster
@@ -55,15 +55,10 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
     Raises EmbeddedError where servers do not start or come back, the driver's error where the
     tables cannot be read.
     """
-    at, login = datetime.now(UTC), secured.login(folder) if plan.secure else {}
+    at, login = datetime.now(UTC), rights.login(folder) if plan.secure else {}
     with of_hosts(plan, folder / "stack") as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
         log.info("three nodes and their agents run: making James's tables")
-        with stack.unsupervised():
-            create_schema(judge, stack.keyspace, COPIES)
-            judge.execute(KEEP_DELETES.format(stack.keyspace))
-            if plan.secure:
-                secured.prepare(stack, judge)
-        stack.capture_tables()
+        make_tables(plan, stack, judge)
         with (
             nullcontext() if plan.secure else second_broker(stack, folder / "broker-2") as broker,
             spark_cluster(plan, folder / "spark") as spark,
@@ -95,6 +90,16 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
         secure=plan.secure,
     )
     return record, agreed.judgement
+
+
+def make_tables(plan: RunPlan, stack: Stack, admin: Session) -> None:
+    """James's tables, whose changes are captured, and the rights on them. Raises as `play` does."""
+    with stack.unsupervised():
+        create_schema(admin, stack.keyspace, COPIES)
+        admin.execute(KEEP_DELETES.format(stack.keyspace))
+        if plan.secure:
+            rights.prepare(stack, admin)
+    stack.capture_tables()
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from tests.stack.reconnecting import reconnecting
 from tests.stack.rounds import Ground, ground
 from tests.stack.scenes import Scene, begin_at_the_end
 from tests.stack.skewed import SKEWED
-from tests.stack.streams import Stream, write_settings
+from tests.stack.streams import Stream, until, write_settings
 from tests.stack.watched import Restarted, Watched, watched
 
 
@@ -147,7 +147,7 @@ def skewed_scene(
         return Stream(config, environment=environment, module="tests.stack.skewed")
 
     for made in scenes({}, stream_of):
-        made.await_memory()
+        until("its memory of rows has begun", made.lineage.watching)
         ahead.touch()
         yield made, ahead
 

@@ -151,10 +151,6 @@ class Scene:
         """As the stream keeps it."""
         return CassandraLineage(Store(self.session, self.own))
 
-    def await_memory(self) -> None:
-        """Until lineage has begun."""
-        until("its memory of rows has begun", lambda: self.lineage.watching() is not None)
-
     def mark_swept(self) -> None:
         """As at the end of a sweep: what is remembered is all that there is."""
         watching = self.lineage.watching()
