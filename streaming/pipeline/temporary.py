@@ -34,12 +34,11 @@ SPARKS = ("blockmgr-*", "blockmgr-*/*", "spark-*", "spark-*/*")
 def temporary_folder(settings: StreamSettings) -> Path:
     """This process's folder, made at the first call. Raises `Misconfigured` if that fails."""
     with _MAKING:
-        return _made(settings)
+        return _made(*settings.temporary)  # families have settings of their own besides
 
 
 @cache
-def _made(settings: StreamSettings) -> Path:
-    setting, parent = settings.temporary
+def _made(setting: str, parent: Path) -> Path:
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent):

@@ -59,6 +59,8 @@ def test_a_process_makes_one(tmp_path: Path) -> None:
     assert made.is_dir()
     assert made.parent == (tmp_path / "not" / "yet" / "temporary").resolve()
     assert temporary_folder(settings) == made
+    other = settings.model_copy(update={"shuffle_partitions": 7})
+    assert temporary_folder(other) == made, "one for all families, whatever else they have set"
 
 
 def test_threads_that_ask_at_the_same_time_get_the_same_one(tmp_path: Path) -> None:
