@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 
-from deploy import rights, wake_tables
+from deploy import logins, wake_tables
 from deploy.demo.pace import pace_of
 from deploy.demo.planter import OLDER_ATTACHMENTS
 from deploy.demo.play import REPORT, Play, TooSlowError
@@ -105,7 +105,7 @@ def _play(given: argparse.Namespace, folder: Path, screen: Screen) -> int:
         stack.up()
         pace = pace_of(time.monotonic() - began)
         screen.say(f"the servers run; the reconciler's delay is {pace.delay:.0f} s on this machine")
-        more = rights.login(folder) if given.secure else spark
+        more = logins.login(folder) if given.secure else spark
         stream = Stream(stack.config, folder, pace, more)
         play = Play(workload_of(given.operations, given.seed), folder, screen, pace)
         evidence = play.run(stack, stream, ending)

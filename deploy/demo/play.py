@@ -12,7 +12,7 @@ from cassandra.cluster import Session
 
 from checkpoints.codec import finding_to_json
 from checkpoints.journal import Journal
-from deploy import rights
+from deploy import logins
 from deploy.comparison.differences import differences
 from deploy.comparison.snapshot import read_whole
 from deploy.demo.conflicts import report_conflicts
@@ -78,8 +78,8 @@ class Play:
                 old = OldMail(Planter(session, stack.keyspace, ledger, self.workload.seed))
                 end_segment(session)
             if stack.spec.tls is not None:
-                self.screen.say(rights.TOLD)
-                rights.prepare(stack, session)
+                self.screen.say(logins.TOLD)
+                logins.prepare(stack, session)
             self.screen.say("starting `reconcile stream --mode repair`")
             ending.enter_context(stream)
             ending.callback(self.screen.say, "stopping the reconciler")

@@ -15,7 +15,7 @@ from pathlib import Path
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import ConstantReconnectionPolicy
 
-from deploy import rights, wake_tables
+from deploy import logins, wake_tables
 from deploy.embedded import Stack, Wanted
 from deploy.embedded.cql import as_admin
 from deploy.embedded.spark_cluster import SparkCluster
@@ -55,7 +55,7 @@ def play(plan: RunPlan, folder: Path) -> tuple[RunRecord, Judgement]:
     Raises EmbeddedError where servers do not start or come back, the driver's error where the
     tables cannot be read.
     """
-    at, login = datetime.now(UTC), rights.login(folder) if plan.secure else {}
+    at, login = datetime.now(UTC), logins.login(folder) if plan.secure else {}
     with of_hosts(plan, folder / "stack") as stack, connected(stack, JUDGES_TIMEOUT_S) as judge:
         log.info("three nodes and their agents run: making James's tables")
         make_tables(plan, stack, judge)
@@ -98,7 +98,7 @@ def make_tables(plan: RunPlan, stack: Stack, admin: Session) -> None:
         create_schema(admin, stack.keyspace, COPIES)
         admin.execute(KEEP_DELETES.format(stack.keyspace))
         if plan.secure:
-            rights.prepare(stack, admin)
+            logins.prepare(stack, admin)
     stack.capture_tables()
 
 

@@ -21,7 +21,8 @@ HUNG_AFTER = 60.0
 """Seconds without a turn after which a thread counts as hung."""
 SLOW_HUNG_AFTER = 900.0
 """The same for a sweep, for counting and for the sampler, where one read takes minutes, and for a
-step of the start: our tables are made, and Spark begins."""
+step of the start: our tables are made, and Spark begins. What a thread does before its first wait
+is such a step."""
 STARTING = "start"
 """The name of the thread that starts a process, until its supervising thread begins."""
 
@@ -52,8 +53,12 @@ class TurningStop(Event):
 
     def is_set(self) -> bool:
         """Whether the wrapped event is set; to ask is a turn."""
-        self._busy_since = self._clock()
+        self.turn()
         return self._stop.is_set()
+
+    def turn(self) -> None:
+        """Note that the thread turns."""
+        self._busy_since = self._clock()
 
     def set(self) -> None:
         """Set the wrapped event."""
@@ -71,7 +76,7 @@ class TurningStop(Event):
         """Seconds since the last turn of a thread that hangs; None if it turns or waits."""
         since = self._busy_since
         busy = 0.0 if since is None else self._clock() - since
-        return busy if busy > self._hung_after else None
+        return busy if busy > (self._hung_after if self.begun else SLOW_HUNG_AFTER) else None
 
 
 @dataclass(slots=True)

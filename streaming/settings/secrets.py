@@ -150,10 +150,10 @@ def server_context(
     return context
 
 
-def refuse_halves(settings: Login | Encrypted) -> None:
+def refuse_halves(settings: Section) -> None:
     """Raise `ValueError` if settings of a login or of TLS stand alone."""
     given: dict[str, Any] = dict(vars(settings))
-    if given["password"] is not None and given["password_file"] is not None:
+    if None not in (given.get("password"), given.get("password_file")):
         raise ValueError("give password or password_file, not both")
     if (given["tls_certificate"] is None) != (given["tls_key"] is None):
         raise ValueError("tls_certificate and tls_key belong together")

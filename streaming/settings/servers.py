@@ -218,8 +218,7 @@ class MetricsSettings(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ValueError("tls_certificate and tls_key belong together")
+        refuse_halves(self)
         if self.tls_ca and not self.tls_certificate:
             raise ValueError("tls_ca needs tls_certificate")
         return self

@@ -122,9 +122,13 @@ class Holding:
             self._acquire(self._lease)
             keep, health = self._lease.keep, self._threads.health
             self._threads.start(
-                "lease", lambda _: keep(health.watched("lease", self._over), health.dead)
+                "lease", lambda _: keep(health.watched("lease", self._over), self._dead)
             )
         return self._lease
+
+    def _dead(self) -> str | None:
+        """Why another stream is to take over. One that stops still ends its last batch."""
+        return None if self._threads.stop.is_set() else self._threads.health.dead()
 
     def _acquire(self, lease: Lease) -> None:
         while True:

@@ -30,7 +30,7 @@ def until_answered(
     """
     began, told_at = threads.health.starting, float("-inf")
     while True:
-        threads.starting.is_set()
+        threads.starting.turn()
         try:
             answer = ask()
         except Rejected:

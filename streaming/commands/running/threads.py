@@ -33,7 +33,7 @@ class Threads:
         self.stop = stop
         self.health = Health(supervising, clock)
         self.starting = self.health.watched(STARTING, stop, SLOW_HUNG_AFTER)
-        """What the start waits on instead of ``stop``; to ask it is a step."""
+        """What the start waits on instead of ``stop``; each of its turns is a step."""
         self.failed: ReconcilerError | None = None
         """Why the process ends; None while all threads run, or have ended as they were told."""
         self.before_waiting: Callable[[], object] = bool

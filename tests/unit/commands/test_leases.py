@@ -42,6 +42,7 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
         now[0] += SLOW_HUNG_AFTER + 1
         assert why_dead[0]() == "thread start hangs: no turn for 901 s"
         stop.set()  # SIGTERM: the batch that runs has not ended yet
+        assert why_dead[0]() is None
         assert not until[0].is_set()
         assert store.held_by("ours") is not None
     assert until[0].is_set()

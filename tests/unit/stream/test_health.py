@@ -13,6 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 from prometheus_client import CollectorRegistry
 
+from checkpoints.bookmarks import Positions
 from checkpoints.lease import Holder, Lease
 from reconcilers.declared.families.message import MESSAGE
 from reconcilers.rows.sample import SampledBatch
@@ -128,13 +129,35 @@ def test_a_process_that_starts_is_alive_and_not_ready(process: Process) -> None:
 def test_a_start_that_hangs_is_not_alive(process: Process) -> None:
     process.clock.now += SLOW_HUNG_AFTER
     assert process.alive
-    process.threads.starting.is_set()  # a step
+    process.threads.starting.turn()
     process.clock.now += SLOW_HUNG_AFTER
     assert process.alive
     process.clock.now += 1
     assert process.get("/livez") == (503, "thread start hangs: no turn for 901 s\n")
     assert "thread start hangs" in process.unready
     with supervised(process, Bench()):
+        until(lambda: process.alive)
+
+
+def test_what_the_supervising_thread_does_before_it_turns_is_a_step_of_the_start(
+    process: Process,
+) -> None:
+    bench, hangs, goes_on = Bench(), Event(), Event()
+
+    def begin(settled: Positions) -> None:
+        assert settled is not None
+        hangs.set()
+        goes_on.wait(HANG_S)
+
+    process.batch_ended()
+    bench.query.begin = begin  # type: ignore[method-assign]
+    with supervised(process, bench):
+        assert hangs.wait(HANG_S)
+        process.clock.now += SLOW_HUNG_AFTER
+        assert process.alive
+        process.clock.now += 1
+        assert process.get("/livez") == (503, "thread supervising hangs: no turn for 901 s\n")
+        goes_on.set()
         until(lambda: process.alive)
 
 
@@ -227,6 +250,7 @@ def test_another_hung_thread_makes_it_not_ready(process: Process, hung_after: fl
     hangs, goes_on = Event(), Event()
 
     def hang(stop: Event) -> None:
+        stop.wait(0)
         hangs.set()
         goes_on.wait(HANG_S)
         stop.wait()
