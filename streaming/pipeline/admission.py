@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from checkpoints.lease import Lease
 from reconcilers.declared.family import Family
-from reconcilers.limits.breakers import Breaker, count_of
+from reconcilers.limits.breakers import Breaker, SliceCount, count_of
 from reconcilers.limits.gate import Answers
 from reconcilers.limits.write_target import EVERYTHING, WriteTarget, repair_of
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
@@ -22,6 +22,7 @@ from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
+from streaming.pipeline.suspect_cap import NewDifferences
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.repair import WRITTEN
@@ -54,12 +55,30 @@ class AdmissionControl:
     def answers(self, look: BatchLook, batch: str, at: Micros) -> Answers:
         """Count what this batch, read ``at`` (µs), is about to write; return each limit's answer.
 
-        Keys on hold are not counted, so a person who undoes much opens no breaker. Raises
-        `AlreadyRunning` if the lease is lost: this process may not write any more.
+        Keys on hold are not counted, so a person who undoes much opens no breaker. What was left
+        out of the look travels, unless that would open a breaker. Raises `AlreadyRunning` if the
+        lease is lost: this process may not write any more.
         """
         self.check_lease()
         answers = self._answers(look)
         held = answers.trouble or answers.repairs_breaker
+        counted, count = self._counted(look, held, batch, at)
+        if look.left_out and not self.breakers.opens(count):
+            look.take_left_out()
+            counted, count = self._counted(look, held, batch, at)
+        self.breakers.count(count)
+        self.breakers.remember(counted, at)
+        return replace(
+            answers,
+            repairs_breaker=self.breakers.reason(Breaker.REPAIRS),
+            removals_breaker=self.breakers.reason(Breaker.REMOVALS),
+            generation=self.pauses.generation,
+        )
+
+    def _counted(
+        self, look: BatchLook, held: Waiting | None, batch: str, at: Micros
+    ) -> tuple[set[tuple[str, Slot]], SliceCount]:
+        """The slots of projections that count, and the count of them and of what was left out."""
         counted = {
             (each.projection, each.slot)
             for each in look.suspects
@@ -73,14 +92,7 @@ class AdmissionControl:
             batch,
             at,
         )
-        self.breakers.count(count.and_new(self._beyond(look), self.family.listing.name))
-        self.breakers.remember(counted, at)
-        return replace(
-            answers,
-            repairs_breaker=self.breakers.reason(Breaker.REPAIRS),
-            removals_breaker=self.breakers.reason(Breaker.REMOVALS),
-            generation=self.pauses.generation,
-        )
+        return counted, count.and_new(self._left_out(look), self.family.listing.name)
 
     def _counts(self, held: Waiting | None, suspect: Suspect, at: Micros) -> bool:
         """Whether a suspect counts: it is new, or it came back and may be written now.
@@ -111,14 +123,17 @@ class AdmissionControl:
         paused = self.mode is Mode.REPAIR and self.pauses.watch.why(target) is not None
         return None if paused else target
 
-    def _beyond(self, look: BatchLook) -> dict[tuple[str, Kind], int]:
-        """The new differences that did not travel, as far as they count.
+    def _left_out(self, look: BatchLook) -> NewDifferences:
+        """The new differences that were left out, as far as they count.
 
         Their slots are not known: while there is a pilot, they count as outside it.
         """
-        nowhere = self.family.nowhere
-        counts = look.beyond.items()
-        return {of: number for of, number in counts if self._target(*of, nowhere) is not None}
+        new, nowhere = NewDifferences(), self.family.nowhere
+        for each in look.left_out:
+            new.update(each.new)
+        return NewDifferences(
+            {of: number for of, number in new.items() if self._target(*of, nowhere) is not None}
+        )
 
     def paused_because(self) -> Waiting | None:
         """Why no repair at all is possible now, whatever a batch holds; None if one is."""

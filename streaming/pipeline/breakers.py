@@ -68,6 +68,10 @@ class BreakerWatch:
         self._state = after  # only now that the journal holds it
         self._show()
 
+    def opens(self, count: SliceCount) -> bool:
+        """Whether repairs would be held after this count."""
+        return Breaker.REPAIRS in after_batch(self._state, count, self.limits).opened
+
     def was_counted(self, suspect: Suspect, at: Micros, within: Micros) -> bool:
         """Whether the suspect was counted less than ``within`` from ``at`` (both µs)."""
         before = self._counted.get((suspect.projection, suspect.slot))

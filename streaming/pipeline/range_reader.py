@@ -34,8 +34,7 @@ def records_of(spark: SparkSession, settings: Settings, ranges: OffsetRanges) ->
 class RangeReader:
     """Looks at the records in ranges of offsets, for one job.
 
-    ``most`` suspects of them are returned (`suspect_cap`), all without it. Of one share no fewer
-    than open a breaker are: those left out are never a few.
+    ``most`` suspects of them travel by themselves (`suspect_cap`), all without it.
     """
 
     spark: SparkSession
@@ -51,12 +50,9 @@ class RangeReader:
         few = number <= FEW_RECORDS
         count = 1 if few else shares(self.spark, self.job.settings.stream)
         job = self.job.of_tasks(min(count, cores(self.spark)))
-        most = None if self.most is None else self._of_a_share(self.most // count)
+        most = None if self.most is None else self.most // count
         found = self.keys(records, count).mapInArrow(look_task(job, apart, most), RESULT_SCHEMA)
         return read_looks(row.result for row in found.collect())
-
-    def _of_a_share(self, most: int) -> int:
-        return max(most, self.job.settings.repair.suspects_per_minute)
 
     def keys(self, records: DataFrame, count: int) -> DataFrame:
         """The keys that these records name, each once."""

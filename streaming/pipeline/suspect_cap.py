@@ -1,23 +1,42 @@
-"""At most so many suspects of a slice travel to the driver; the others come back one delay later.
+"""In an incident few suspects of a slice travel to the driver; the others come back after a delay.
 
 A worker publishes the keys of those again, before the slice is settled, and counts them. So an
-incident opens a breaker by its whole number, and what follows is done for a bounded number.
+incident opens a breaker by its whole number, and what follows is done for a bounded number. The
+suspects of a share that a breaker may believe are pickled beside the count: if none opens, the
+driver takes them at once.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from checkpoints.holds import Holds
 from reconcilers.declared.family import Family
 from reconcilers.words.model import Kind, Suspect
 
-MOST = 10_000
-"""Most suspects of a slice that travel, but for a share that has fewer than open a breaker."""
+MOST = 4_000
+"""Most suspects of a slice that travel while the breaker of repairs is open, or opens."""
 
-Beyond = Counter[tuple[str, Kind]]
-"""How many new differences did not travel, by projection and kind."""
+NewDifferences = Counter[tuple[str, Kind]]
+"""How many new differences, by projection and kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The suspects of a share that did not travel: its new differences, and all, pickled.
+
+    Nothing is pickled of a share that no breaker believes.
+    """
+
+    new: NewDifferences
+    pickled: bytes = b""
+
+    def suspects(self) -> list[Suspect]:
+        """All of them; empty if nothing is pickled."""
+        return list(pickle.loads(self.pickled)) if self.pickled else []
 
 
 def split(suspects: Iterable[Suspect], most: int) -> tuple[list[Suspect], list[Suspect]]:
@@ -40,12 +59,13 @@ def split(suspects: Iterable[Suspect], most: int) -> tuple[list[Suspect], list[S
     return [*always, *others[:left]], others[left:]
 
 
-def beyond(family: Family, holds: Holds, left: Iterable[Suspect]) -> Beyond:
-    """The count of the new differences among those that did not travel, without keys on hold.
+def left_out(family: Family, holds: Holds, left: list[Suspect], believed: int) -> LeftOut:
+    """These suspects, which do not travel; pickled if they are no more than ``believed``.
 
-    A key that comes back was counted when it was found. Raises `Retryable`.
+    Keys on hold do not count. A key that comes back was counted when it was found. Raises
+    `Retryable`.
     """
-    found = Beyond()
+    found = NewDifferences()
     new = [each for each in left if not each.looked_again]
     for projection in family.projections:
         its = [each for each in new if each.projection == projection.name]
@@ -53,4 +73,4 @@ def beyond(family: Family, holds: Holds, left: Iterable[Suspect]) -> Beyond:
         found.update(
             (each.projection, each.kind) for each in its if each.kind and each.slot not in held
         )
-    return found
+    return LeftOut(found, pickle.dumps(left) if len(left) <= believed else b"")

@@ -31,7 +31,7 @@ from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys, WriteTimes
 from streaming.pipeline.scheduled_looks import looks_after_expiry, looks_at_groups, spread
-from streaming.pipeline.suspect_cap import Beyond, beyond, split
+from streaming.pipeline.suspect_cap import LeftOut, left_out, split
 from streaming.pipeline.worker_process import collect_seldom, log_as_driver
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
@@ -108,8 +108,8 @@ class Job:
 class BatchLook:
     """What one worker found in its share of a batch.
 
-    ``beyond`` counts the new differences that did not travel, ``changes`` the changes of each
-    mailbox with counters; ``echoes`` are the canaries of each lane.
+    ``left_out`` are the suspects of shares that did not travel, ``changes`` counts the changes of
+    each mailbox with counters; ``echoes`` are the canaries of each lane.
     """
 
     suspects: list[Suspect] = field(default_factory=list)
@@ -117,7 +117,7 @@ class BatchLook:
     unresolved: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     times: WriteTimes = field(default_factory=WriteTimes)
-    beyond: Beyond = field(default_factory=Beyond)
+    left_out: list[LeftOut] = field(default_factory=list)
     changes: MailboxChanges = field(default_factory=MailboxChanges)
     echoes: list[Echoes] = field(default_factory=list)
 
@@ -134,9 +134,16 @@ class BatchLook:
         self.unresolved += other.unresolved
         self.bad.update(other.bad)
         self.changes.update(other.changes)
-        self.beyond.update(other.beyond)
+        self.left_out.extend(other.left_out)
         self.times = self.times.and_of(other.times)
         self.echoes.extend(other.echoes)
+
+    def take_left_out(self) -> None:
+        """Let what was left out travel after all, as far as it can."""
+        taken = [suspect for each in self.left_out for suspect in each.suspects()]
+        self.left_out = [each for each in self.left_out if not each.pickled]
+        self.suspects = each_once([*self.suspects, *taken])
+        self.examined += _came_back(taken)
 
 
 def read_looks(pickled: Iterable[bytes]) -> BatchLook:
@@ -209,12 +216,12 @@ def _look_share(
     if wakes:
         look_at(job, apart, wakes, found)
     if most is not None:
-        _publish_beyond(job, found, most)
+        _publish_left_out(job, found, most)
     found.echoes = folded(echoes, to_micros(job.settings.canary.longest_pause))
     yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
 
 
-def _publish_beyond(job: Job, found: BatchLook, most: int) -> None:
+def _publish_left_out(job: Job, found: BatchLook, most: int) -> None:
     """Keep ``most`` suspects; publish the others again, and count them.
 
     They have no finding, so no counter must believe their rows: each is a change in flight until it
@@ -223,9 +230,14 @@ def _publish_beyond(job: Job, found: BatchLook, most: int) -> None:
     found.suspects, left = split(each_once(found.suspects), most)
     if left:
         job.publish(wake for each in left for wake in wakes_of(job.family, each, each.kind))
-        found.beyond = beyond(job.family, job.connections().journal.holds, left)
-        found.examined -= len({each.slot for each in left if each.looked_again})
+        holds, believed = job.connections().journal.holds, job.settings.repair.suspects_per_minute
+        found.left_out.append(left_out(job.family, holds, left, believed))
+        found.examined -= _came_back(left)
         found.changes.update(mailboxes_of(job.family, Counter(each.slot.group for each in left)))
+
+
+def _came_back(suspects: Iterable[Suspect]) -> int:
+    return len({each.slot for each in suspects if each.looked_again})
 
 
 def _glanced(

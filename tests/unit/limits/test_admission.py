@@ -29,13 +29,14 @@ from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.held_looks import HeldLooks
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
-from streaming.pipeline.suspect_cap import Beyond
+from streaming.pipeline.suspect_cap import LeftOut, NewDifferences, left_out
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.pauses import PauseWatch
 from tests.builders.found import suspect_at
 from tests.builders.rows import FAMILY as ONE_PROJECTION
 from tests.builders.rows import MESSAGE_ID, NOW, PROJECTION, SECOND
+from tests.fakes.checkpoints.holds import MemoryHolds
 from tests.fakes.checkpoints.lease import MemoryLease
 from tests.fakes.checkpoints.memory import MemoryJournal
 from tests.fakes.checkpoints.pauses import MemoryPauses
@@ -354,12 +355,48 @@ GONE = f"breaker removals: 250000 in a minute, the limit is {MOST_REMOVALS}"
 def test_suspects_that_did_not_travel_count_for_the_breakers(
     desk: Desk, name: str, kind: Kind, expected: tuple[str | None, str | None]
 ) -> None:
-    found = replace(look(suspects(1)), beyond=Beyond({(name, kind): 250_000}), examined=400_000)
+    uncounted = LeftOut(NewDifferences({(name, kind): 250_000}))
+    found = replace(look(suspects(1)), left_out=[uncounted], examined=400_000)
     assert desk.reasons(found) == expected
 
 
+def pickled(found: list[Suspect]) -> LeftOut:
+    return left_out(FAMILY, MemoryHolds(), found, believed=MOST)
+
+
+def test_what_did_not_travel_does_so_unless_repairs_are_held(desk: Desk) -> None:
+    """It was published, too: when it comes back it counts no second time."""
+    first, *others = suspects(MOST - 1)
+    found = replace(look([first]), left_out=[pickled(others[:2]), pickled(others[2:])])
+    assert desk.reasons(found) == (None, None)
+    assert found.suspects == [first, *others]
+    assert desk.reasons(look(suspects(MOST - 1, again=True)), NOW + SECOND) == (None, None)
+    assert (
+        desk.reasons(look(suspects(1, projection=DELETED_UIDS.name)), NOW + SECOND + 1)[0] is None
+    )
+
+
+def test_what_opens_a_breaker_by_its_count_does_not_travel(desk: Desk) -> None:
+    first, *others = suspects(MOST + 1)
+    found = replace(look([first]), left_out=[pickled(others)])
+    assert desk.reasons(found) == (TOO_MANY, None)
+    assert found.suspects == [first]
+    found = replace(look([first]), left_out=[pickled(others[:1])])
+    assert desk.reasons(found, NOW + SECOND)[0] == TOO_MANY, "it is open"
+    assert found.suspects == [first]
+
+
+def test_removals_that_open_their_own_breaker_alone_travel(desk: Desk) -> None:
+    """Otherwise the others among them would count once more when they come back."""
+    first, *others = suspects(MOST_REMOVALS + 1, Kind.EXTRA_ROW)
+    found = replace(look([first]), left_out=[pickled(others)])
+    assert desk.reasons(found) == (None, REMOVALS)
+    assert found.suspects == [first, *others]
+
+
 def test_those_outside_a_pilot_count_for_none(desk: Desk) -> None:
-    found = replace(look(), beyond=Beyond({(PROJECTION.name, Kind.MISSING_ROW): 250_000}))
+    counted = NewDifferences({(PROJECTION.name, Kind.MISSING_ROW): 250_000})
+    found = replace(look(), left_out=[LeftOut(counted)])
     elsewhere = Pilot(mailboxes=frozenset({OTHER_MAILBOX}))
     desk.pauses.begin(Pause(PILOT, NOW, "alice", "a first try", pilot=elsewhere))
     assert desk.reasons(found) == (None, None)

@@ -9,8 +9,7 @@ import pytest
 
 from reconcilers.limits.hold import Hold
 from reconcilers.words.model import Kind, Slot, Suspect
-from streaming.pipeline.suspect_cap import MOST, beyond, split
-from streaming.settings.unsafe import GUARDED
+from streaming.pipeline.suspect_cap import left_out, split
 from tests.builders.found import suspect_at
 from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.rows import MESSAGE_ID, NOW
@@ -71,12 +70,11 @@ def test_the_new_ones_are_counted_by_projection_and_kind_without_keys_on_hold() 
     came_back = [*suspects(5, again=True, first=20), *suspects(1, kind=None, again=True, first=30)]
     left = [*suspects(4), *of_index, *came_back]
     holds.place(Hold(INDEXED.name, listing, left[0].slot, NOW, "alice", "undone"))
-    assert beyond(INDEXED, holds, left) == {
-        (listing, Kind.MISSING_ROW): 3,
-        (DELETED.name, Kind.EXTRA_ROW): 2,
-    }
+    found = left_out(INDEXED, holds, left, believed=len(left))
+    assert found.new == {(listing, Kind.MISSING_ROW): 3, (DELETED.name, Kind.EXTRA_ROW): 2}
+    assert found.suspects() == left
 
 
-def test_no_limit_of_a_breaker_is_above_the_most_that_travels() -> None:
-    (limit,) = (each for each in GUARDED if each.setting == "repair.suspects_per_minute")
-    assert limit.most <= MOST
+def test_more_than_a_breaker_believes_are_counted_alone() -> None:
+    found = left_out(INDEXED, MemoryHolds(), suspects(4), believed=3)
+    assert (found.new.total(), found.suspects()) == (4, [])

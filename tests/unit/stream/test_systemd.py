@@ -68,7 +68,7 @@ def test_another_thread_that_hangs_leaves_it_alive() -> None:
     clock = Clock()
     health = Health("supervising", clock)
     turning = turns_once(health, Event())
-    health.watched("sampler", Event())
+    health.watched("sampler", Event()).wait(0)
     clock.now += HUNG_AFTER + 1
     turning.is_set()
     told = ["STATUS=thread sampler hangs: no turn for 61 s", "WATCHDOG=1", "READY=1"]

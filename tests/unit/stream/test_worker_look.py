@@ -235,10 +235,10 @@ def test_beyond_the_most_keys_are_published_again_and_counted(
 ) -> None:
     told, listing = [{"uid": uid} for uid in range(1, 11)], FAMILY.listing.name
     whole = share.look(*told)
-    assert (len(whole.suspects), published, whole.beyond) == (10, [], {})
+    assert (len(whole.suspects), published, whole.left_out) == (10, [], [])
     some = share.look(*told, most=4)
     assert (len(some.suspects), some.examined) == (4, 10)
-    assert some.beyond == {(listing, Kind.EXTRA_ROW): 6}
+    assert [each.new for each in some.left_out] == [{(listing, Kind.EXTRA_ROW): 6}]
     places = {wake.slot for wake in published} | {each.slot for each in some.suspects}
     assert places == {each.slot for each in whole.suspects}
     told_of = {(wake.looked_again, wake.projection, wake.suspected) for wake in published}
@@ -261,5 +261,18 @@ def test_what_comes_back_beyond_the_most_is_not_counted_again(
 ) -> None:
     again = {"looked_again": True, "projection": FAMILY.listing.name}
     found = share.look(*({"uid": uid, **again} for uid in range(1, 11)), most=4)
-    assert (len(found.suspects), len(published), found.beyond) == (4, 6, {})
+    assert (len(found.suspects), len(published)) == (4, 6)
+    assert [each.new for each in found.left_out] == [{}]
     assert found.examined == 4
+
+
+@pytest.mark.parametrize("again", [{}, {"looked_again": True, "projection": FAMILY.listing.name}])
+def test_what_was_left_out_may_travel_after_all(
+    share: Share, published: list[Wake], again: dict[str, object]
+) -> None:
+    told = [{"uid": uid, **again} for uid in range(1, 11)]
+    whole, some = share.look(*told), share.look(*told, most=4)
+    some.take_left_out()
+    assert {each.slot for each in some.suspects} == {each.slot for each in whole.suspects}
+    assert (len(some.suspects), some.examined, some.left_out) == (10, 10, [])
+    assert published
