@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 PACKAGES = ("reconcilers", "checkpoints", "streaming", "deploy", "tests")
+NOBODY = 65534
+"""The number of the user `nobody`, whose home does not exist."""
 READ_ONLY = 'for each in $1; do mount --bind "$each" "$each"; done; mount -o remount,bind,ro /'
 """Mounts, seen by one command alone."""
 

@@ -14,7 +14,7 @@ from tests.bench.report import CHANGES_OF_THE_PAGE
 from tests.bench.traced import TRACE, Batch, read_trace
 from tests.endpoints import Endpoints
 from tests.processes import DRIVER, JVM, WORKERS, CpuWatch, Spent, servers_of
-from tests.stack.streams import Stream, until, write_settings
+from tests.stack.streams import Stream, module, until, write_settings
 
 CHANGES = int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0]))
 """Fewer for a quick try."""
@@ -166,7 +166,7 @@ def wait_until_captured(config: Path, before: int, changes: int) -> float:
 def work_off(config: Path, trace: Path, stack: Endpoints) -> Measured:
     """Run a stream until everything in Kafka has been examined, and no key waits any more."""
     stream = Stream(
-        config, environment={TRACE: str(trace), **LONG_LIVED}, module="tests.bench.traced"
+        config, environment={TRACE: str(trace), **LONG_LIVED}, program=module("tests.bench.traced")
     )
     times = load(config).stream
     waits = times.delay + 3 * times.window

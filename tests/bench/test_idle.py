@@ -15,7 +15,7 @@ from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.processes import COMPILER, DRIVER, JVM, NAMES, WORKERS, CpuWatch, servers_of
 from tests.stack.scenes import begin_at_the_end
-from tests.stack.streams import Stream, until
+from tests.stack.streams import Stream, module, until
 
 pytestmark = pytest.mark.bench
 
@@ -39,7 +39,7 @@ def test_a_stream_without_changes(running: Running, cassandra: Session, tmp_path
     begin_at_the_end(cassandra, config)
     trace = tmp_path / "trace"
     stream = Stream(
-        config, environment={TRACE: str(trace), **LONG_LIVED}, module="tests.bench.traced"
+        config, environment={TRACE: str(trace), **LONG_LIVED}, program=module("tests.bench.traced")
     )
     with stream, CpuWatch(servers_of(stack), stream.session) as watch:
         until("it has ended some batches", lambda: len(read_trace(trace)) > 3, 600)

@@ -23,7 +23,7 @@ from tests.bench.traced import TRACE, read_trace
 from tests.conftest import make_mail_tables
 from tests.endpoints import Running
 from tests.stack.scenes import begin_at_the_end
-from tests.stack.streams import Stream, until
+from tests.stack.streams import Stream, module, until
 from tests.stack.users import slot_of
 
 pytestmark = pytest.mark.bench
@@ -80,7 +80,7 @@ def watched(
     )
     begin_at_the_end(cassandra, config)
     environment = {TRACE: str(folder / "trace"), **LONG_LIVED}
-    with Stream(config, environment=environment, module="tests.bench.traced") as stream:
+    with Stream(config, environment=environment, program=module("tests.bench.traced")) as stream:
         yield stream, keyspace, own
     for each in (keyspace, own):
         cassandra.execute(f"DROP KEYSPACE IF EXISTS {each}")

@@ -15,8 +15,7 @@ from streaming import app
 from streaming.monitoring.systemd import TICK
 from streaming.settings import USUAL
 from streaming.settings.work import OWN_FOLDER
-from tests.package.test_wheel import NOBODY
-from tests.wheel import ROOT, sealed
+from tests.wheel import NOBODY, ROOT, sealed
 
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
 PLACE = "/opt/reconciler"

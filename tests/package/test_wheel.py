@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded.jars import folder
-from tests.wheel import PACKAGES, ROOT, Installed, sealed
+from tests.wheel import NOBODY, PACKAGES, ROOT, Installed, sealed
 
 PRODUCT = {"reconcilers", "checkpoints", "streaming"}
 NAMELESS = 2_000_123_456
-NOBODY = 65534
-"""The number of the user `nobody`, whose home does not exist."""
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root may be another user")
 
 

@@ -26,7 +26,7 @@ from tests.stack.reconnecting import reconnecting
 from tests.stack.rounds import Ground, ground
 from tests.stack.scenes import Scene, begin_at_the_end
 from tests.stack.skewed import SKEWED
-from tests.stack.streams import Stream, until, write_settings
+from tests.stack.streams import Stream, module, until, write_settings
 from tests.stack.watched import Restarted, Watched, watched
 
 
@@ -144,7 +144,7 @@ def skewed_scene(
     environment = {SKEWED: str(ahead)}
 
     def stream_of(config: Path) -> Stream:
-        return Stream(config, environment=environment, module="tests.stack.skewed")
+        return Stream(config, environment=environment, program=module("tests.stack.skewed"))
 
     for made in scenes({}, stream_of):
         until("its memory of rows has begun", made.lineage.watching)

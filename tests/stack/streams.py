@@ -77,18 +77,23 @@ def write_settings(
     return path
 
 
+def module(name: str) -> tuple[str, ...]:
+    """The words that run a module of this environment."""
+    return (sys.executable, "-m", name)
+
+
 @dataclass
 class Stream:
     """One stream, started and stopped as often as a test needs; same settings, same keyspace.
 
-    ``environment`` reaches the process and Spark's Python workers.
+    ``environment`` reaches the process and Spark's Python workers; ``program`` is what is run.
     """
 
     config: Path
     mode: str = "repair"
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
-    module: str = "streaming.app"
+    program: tuple[str, ...] = module("streaming.app")
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _ended: dict[Path, int] = field(default_factory=dict, init=False)
     _logged: list[dict[str, Any]] = field(default_factory=list, init=False)
@@ -99,7 +104,7 @@ class Stream:
         return self.config.with_suffix(".log")
 
     def start(self) -> "Stream":
-        command = [sys.executable, "-m", self.module, "stream", "--mode", self.mode]
+        command = [*self.program, "stream", "--mode", self.mode]
         command += ["--config", str(self.config), *self.arguments]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(

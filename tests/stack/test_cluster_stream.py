@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from checkpoints.clock import to_seconds
 from deploy.embedded.spark_cluster import SparkCluster
+from streaming.pipeline.failures import ALONE_FOR
 from tests.stack.blows import Blows
 from tests.stack.conftest import Scenes
 from tests.stack.pasts import lose, uncaptured
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.spark_looks import PACKAGES
-from tests.stack.streams import until
+from tests.stack.streams import PATIENCE, Stream, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="cluster")]
 
@@ -28,6 +31,8 @@ INTENT = "after checkpoints.cassandra.journal:CassandraJournal.put"
 WRITE = "streaming.tables.tables:Tables.apply"
 SCAN = "after streaming.again.scan:Scanner.sweep"
 POINTS = (LOOK, BETWEEN_READS, INTENT, f"before {WRITE}", f"after {WRITE}", SCAN)
+GIVEN_UP_S = 3 * to_seconds(ALONE_FOR) + PATIENCE
+"""Seconds until a record is given up: the parts of its slice are tried before it."""
 MANY = 24
 """More than the driver itself confirms and repairs: executors do it."""
 
@@ -119,6 +124,42 @@ def test_an_executor_that_wakes_beside_its_replacement_writes_nothing_new(
     scene.await_all_examined()
     assert [place for place in changed if not scene.agrees(place)] == []
     undisturbed(scene)
+
+
+def test_a_record_that_kills_each_executor_is_given_up_and_the_others_are_repaired(
+    scene: Scene, blows: Blows
+) -> None:
+    """Each attempt ends several executors; a new one takes the place of each."""
+    process, poison = scene.stream.session, Place()
+    blows.arm_for(LOOK, str(poison.mailboxid))
+    scene.write_truth(poison, cells())
+    places = broken(scene)
+    until("it is given up", partial(scene.stream.said, "is given up: a dead letter"), GIVEN_UP_S)
+    blows.disarm(LOOK)
+    for place in places:
+        scene.await_verified(place.row)
+    assert (scene.stream.died(), scene.stream.session) == (None, process)
+    assert len(scene.stream.said("is given up: a dead letter")) == 1
+
+
+def test_a_driver_that_is_started_in_another_folder_goes_on(scene: Scene, tmp_path: Path) -> None:
+    """It has nothing of the killed one: no checkpoint, no temporary files."""
+    killed = scene.stream
+    before = broken(scene)
+    killed.kill()
+    missed = broken(scene)
+    moved = tmp_path / "moved.toml"
+    old, new = str(killed.config.parent / "checkpoint"), str(tmp_path / "checkpoint")
+    text = killed.config.read_text(encoding="utf-8")
+    assert old in text
+    moved.write_text(text.replace(old, new), encoding="utf-8")
+    with Stream(moved) as stream:
+        stream.wait_until_watching()
+        for place in (*before, *missed):
+            scene.await_verified(place.row)
+            assert scene.agrees(place)
+        assert stream.stop() == 0
+    killed.start_watching()
 
 
 def test_a_sweep_beside_the_stream_finds_the_same_when_an_executor_is_killed(

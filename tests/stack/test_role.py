@@ -330,6 +330,59 @@ def test_the_history_of_a_finding_is_refused_where_doctor_says_so(
             list(journal.history(MESSAGE, MESSAGE.listing.name, slot))
 
 
+def test_a_read_of_too_many_partitions_is_named_by_doctor(
+    guarded: Stack, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with threshold(guarded, "PartitionKeysInSelect", 20):
+        assert doctor(config) == 1
+    said = capsys.readouterr().out
+    assert "partition_keys_in_select_fail_threshold: 20, but up to 100 are asked for" in said
+
+
+def test_a_keyspace_that_too_many_copies_are_asked_of_is_made_by_a_superuser(
+    guarded: Stack, config: Path, admin: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with threshold(guarded, "MinimumReplicationFactor", 3):
+        until("the agent is back", lambda: doctor(config) == 0)
+        assert REFUSES_COPIES not in capsys.readouterr().out
+        admin.execute("DROP KEYSPACE reconciler_canary")
+        assert doctor(config) == 1
+        assert REFUSES_COPIES in capsys.readouterr().out
+        made_by_admin(config, admin)
+    until("the agent has its table", lambda: doctor(config) == 0)
+
+
+def test_a_keyspace_whose_strategy_is_refused_is_made_by_a_superuser(
+    guarded: Stack,
+    config: Path,
+    admin: Session,
+    release: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if release == "4.1":
+        pytest.skip("this Cassandra has no such guardrail")
+    with guardrail(guarded, "SimpleStrategyEnabled", False):
+        admin.execute("DROP KEYSPACE reconciler_canary")
+        assert doctor(config) == 1
+        assert "problem  127.0.0.1 has simplestrategy_enabled: false" in capsys.readouterr().out
+        made_by_admin(config, admin)
+    until("the agent has its table", lambda: doctor(config) == 0)
+
+
+REFUSES_COPIES = (
+    "problem  127.0.0.1 has minimum_replication_factor_fail_threshold: 3, but keyspace"
+    " reconciler_canary is made with 1"
+)
+
+
+def made_by_admin(config: Path, admin: Session) -> None:
+    """What doctor finds missing is made, and the role has its rights on it."""
+    fix = ("--fix", "--admin-username", ADMIN.username, "--admin-password-file")
+    doctor(config, *fix, str(config.with_name("password")))
+    for statement in roles.statements(with_grants_of=()):
+        admin.execute(statement)
+
+
 @contextmanager
 def two_copies(stack: Stack, keyspace: str) -> Iterator[None]:
     """Meanwhile a keyspace has two copies of each row, though there is one node."""
@@ -346,19 +399,43 @@ def two_copies(stack: Stack, keyspace: str) -> Iterator[None]:
 @contextmanager
 def guardrail(stack: Stack, attribute: str, value: object) -> Iterator[None]:
     """Meanwhile the node has this guardrail."""
+    with guardrails_of(stack) as (jvm, beans, name):
+        new = jvm.java.javax.management.Attribute
+        before = beans.getAttribute(name, attribute)
+        beans.setAttribute(name, new(attribute, value))
+        try:
+            yield
+        finally:
+            beans.setAttribute(name, new(attribute, before))
+
+
+@contextmanager
+def threshold(stack: Stack, name: str, fails: int) -> Iterator[None]:
+    """Meanwhile the node has this threshold, beyond which a statement fails."""
+    with guardrails_of(stack) as (jvm, beans, bean):
+
+        def change(value: int) -> None:
+            given = jvm.gateway.new_array(jvm.java.java.lang.Object, 2)
+            given[0] = given[1] = value
+            beans.invoke(bean, f"set{name}Threshold", given, jvm.strings("int", "int"))
+
+        change(fails)
+        try:
+            yield
+        finally:
+            change(-1)
+
+
+@contextmanager
+def guardrails_of(stack: Stack) -> Iterator[tuple[Jvm, Any, Any]]:
+    """A JVM, a node's beans, and the name of the one of its guardrails."""
     port = stack.spec.ports.cassandra_jmx
     with closing(Jvm(60.0)) as jvm:
         management = jvm.java.javax.management
         address = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"
         url = management.remote.JMXServiceURL(address)
         beans = management.remote.JMXConnectorFactory.connect(url, None).getMBeanServerConnection()
-        name = management.ObjectName("org.apache.cassandra.db:type=Guardrails")
-        before = beans.getAttribute(name, attribute)
-        beans.setAttribute(name, management.Attribute(attribute, value))
-        try:
-            yield
-        finally:
-            beans.setAttribute(name, management.Attribute(attribute, before))
+        yield jvm, beans, management.ObjectName("org.apache.cassandra.db:type=Guardrails")
 
 
 @contextmanager

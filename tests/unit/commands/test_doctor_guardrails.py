@@ -80,6 +80,28 @@ def test_partitions_of_a_read_are_those_of_the_settings() -> None:
     assert [each.level for each in looked(guardrails, cluster, cassandra=few)] == [Level.OK]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "of", "says"),
+    [
+        ("minimum_replication_factor_fail_threshold", "3", "reconciler_canary", "made with 1"),
+        ("minimum_replication_factor_fail_threshold", "4", "reconciler", "made with 3"),
+        ("simplestrategy_enabled", "false", "reconciler_canary", "made with SimpleStrategy"),
+    ],
+)
+def test_what_refuses_a_keyspace_of_ours_matters_until_it_is_made(
+    name: str, value: str, of: str, says: str
+) -> None:
+    three = {"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "paris": "3"}
+    made = {"apache_james": three, "reconciler": three}
+    cluster = FakeCluster(told=NONE | {name: value}, replicated=made)
+    assert [each.level for each in looked(guardrails, cluster)] == [Level.OK]
+    cluster.replicated = made | {of: {}}
+    (found,) = looked(guardrails, cluster)
+    assert found.level is Level.PROBLEM
+    assert found.what.endswith(f"but keyspace {of} is {says}")
+    assert "superuser" in found.advice
+
+
 def test_a_superuser_is_not_bound_nor_anybody_where_no_password_is_asked_for() -> None:
     off = NONE | {"user_timestamps_enabled": "false"}
     assert looked(guardrails, FakeCluster(told=off, superuser=True)) == []

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from checkpoints.schema.upgrade import ONE_COPY
 from reconcilers.words.errors import Refused
 from streaming.commands.doctor.checks.capture import bytes_of
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.settings import CassandraSettings
+from streaming.tables.replication import copies
 
 MUST_BE_ON = {
     "user_timestamps_enabled": "repairs, journal and canaries carry write times of their own",
@@ -32,8 +34,11 @@ LARGEST_CELL = 2**20
 DISALLOWED = ("read_consistency_levels_disallowed", "write_consistency_levels_disallowed")
 LEVELS = {"ONE", "SERIAL"}
 """Those of canaries and of counters' claims, whatever the settings say."""
-NAMES = (*MUST_BE_ON, *MUST_BE_OFF, *AT_LEAST, PARTITIONS, CELL, *DISALLOWED)
+COPIES, SIMPLE = "minimum_replication_factor_fail_threshold", "simplestrategy_enabled"
+"""What a keyspace that is made must have. Keyspaces that are there are not refused."""
+NAMES = (*MUST_BE_ON, *MUST_BE_OFF, *AT_LEAST, PARTITIONS, CELL, *DISALLOWED, COPIES, SIMPLE)
 ADVICE = "change it in each node's cassandra.yaml (deploy/runbook.md, *Guardrails*)"
+MAKE = "let a superuser run `reconcile doctor --fix`: no guardrail binds one"
 
 
 def guardrails(context: CassandraContext) -> Iterator[Check]:
@@ -50,6 +55,7 @@ def guardrails(context: CassandraContext) -> Iterator[Check]:
         return
     for node, settings in told.items():
         found = [problem(f"{node} has {each}", ADVICE) for each in _of_node(settings, cassandra)]
+        found += [problem(f"{node} has {each}", MAKE) for each in _of_keyspaces(settings, context)]
         yield from found or [fine(f"no guardrail of {node} refuses our statements")]
 
 
@@ -72,3 +78,20 @@ def _of_node(settings: Mapping[str, str], cassandra: CassandraSettings) -> Itera
         used = levels & {*re.findall(r"\w+", settings.get(name, ""))}
         if used:
             yield f"{name}: {', '.join(sorted(used))}, which the reconciler uses"
+
+
+def _of_keyspaces(settings: Mapping[str, str], context: CassandraContext) -> Iterator[str]:
+    """What refuses our keyspaces that are still to be made: canaries have one copy each."""
+    replication, cassandra = context.cluster.replication, context.settings.cassandra
+    made_as = {
+        context.settings.canary.keyspace: ONE_COPY,
+        cassandra.own_keyspace: replication(cassandra.keyspace),
+    }
+    for keyspace, wanted in made_as.items():
+        if replication(keyspace):
+            continue
+        least, has = int(settings.get(COPIES, -1)), max(copies(wanted).values(), default=0)
+        if has < least:
+            yield f"{COPIES}: {least}, but keyspace {keyspace} is made with {has}"
+        if settings.get(SIMPLE) == "false" and wanted["class"].endswith("SimpleStrategy"):
+            yield f"{SIMPLE}: false, but keyspace {keyspace} is made with SimpleStrategy"
