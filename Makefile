@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST ?= $(BIN)/python -m pytest
 ARGS   ?=
-LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers capture loads fire commands sweeps copies nemesis cluster
+LONG_PARTS := races counters-crashes counters-losses past kills checkpoints servers pythons capture loads fire commands sweeps copies nemesis cluster
 STREAMS := $(filter-out %_past.py,$(wildcard tests/stack/test_stream_*.py))
 SECOND := tests/stack/test_p*.py tests/stack/test_rep*.py $(STREAMS)
 THIRD := tests/unit tests/property tests/spark tests/contract \
@@ -109,6 +109,7 @@ test-long-past: ## four thousand random runs each beside mail that is older than
 test-long-kills: ## kill -9 of the stream at every step
 test-long-checkpoints: ## damaged checkpoints, a second stream
 test-long-servers: ## Kafka, Cassandra or the agent gone; Cassandra 4.1, passwords, containers
+test-long-pythons: ## unit tests on Python 3.12 and 3.13
 test-long-capture: ## agents silent, switched, cut off from a partition; their segments lost; 100,000 random histories of three copies
 test-long-loads: ## a mailbox of 200,000 messages; 500,000 records after a stall; commands on 20,000 mails
 test-long-fire: ## counters beside mail at full speed; a table that refuses

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import ConfigFilterType, ConfigResource, ConfigResourceType, NewTopic
 
+from checkpoints.bookmarks import Bookmark
 from deploy.prepare import prepare_topics
 from reconcilers.declared.families.message import MESSAGE
+from streaming.commands.doctor.checks.bookmarks import too_old
 from streaming.commands.doctor.checks.broker import topics
 from streaming.commands.doctor.checks.check import KafkaContext, Level
 from streaming.settings import KafkaSettings, Settings
@@ -132,3 +134,21 @@ def test_the_marker_of_a_transaction_is_an_offset_without_a_record(
     assert watcher.holds_records((topic, 0), 0, 2)
     assert not watcher.holds_records((topic, 0), 1, 2)
     assert not watcher.holds_records((topic, 0), 2, 2)
+
+
+def test_records_that_kafka_has_deleted_after_a_bookmark_are_counted(
+    kafka: KafkaSettings, watcher: Watcher
+) -> None:
+    events = kafka.topic_prefix
+    create(kafka, events)
+    with closing(KafkaProducer(bootstrap_servers=kafka.bootstrap_servers)) as producer:
+        for _ in range(5):
+            producer.send(events, b"record")
+        producer.flush()
+    named = [Bookmark("ours", {(events, 0): at}, name=f"after {at}") for at in (1, 4)]
+    assert list(too_old(named, watcher.beginning_offsets([events]))) == []
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)) as admin:
+        admin.delete_records({TopicPartition(events, 0): 4})
+    (told,) = too_old(named, watcher.beginning_offsets([events]))
+    assert told.what.startswith("bookmark after 1 of ")
+    assert "Kafka has deleted 3 records after it" in told.what
