@@ -238,7 +238,7 @@ class SampleSettings(Section):
     """The sampler: it measures the consistency of changed keys, and repairs nothing."""
 
     one_in: int = Field(
-        0, ge=0, description="one key in so many is looked at after each change; 0: none, off"
+        100, ge=0, description="one key in so many is looked at after each change; 0: none, off"
     )
     looks_per_second: PositiveInt = Field(
         100, description="most keys that it looks at a second; others count as not looked at"

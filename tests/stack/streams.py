@@ -64,6 +64,7 @@ def write_settings(
         "tally": {"projections": []},
         "canary": {"usual_delay": 60},
         "sweep": {"when_needed": False},  # what a test repairs is to come from its events
+        "sample": {"one_in": 0},
         "metrics": {"port": 0, "canary_port": 0, "sweep_port": 0},
     }
     for each in (defaults, changes):
