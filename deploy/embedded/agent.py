@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import shutil
 import signal
 import urllib.error
@@ -12,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from deploy.embedded import capture, cql
-from deploy.embedded.cassandra_node import CLUSTER_NAME
-from deploy.embedded.cassandra_node import TEMPLATES as CASSANDRA_TEMPLATES
 from deploy.embedded.certificates import STORE_PASSWORD, Certificates
 from deploy.embedded.errors import StartError
 from deploy.embedded.jars import LIGHT_COMPILER, UNVERIFIED, folder, java
 from deploy.embedded.layout import Layout
 from deploy.embedded.process import Daemon, exclusive, replace_text
 from deploy.embedded.spec import Credentials, Spec
-from deploy.embedded.templates import DEPLOY, append, render
+from deploy.embedded.templates import DEPLOY
 from deploy.embedded.wait import HANG_S, until
 
 MOST_STARTS = 3
@@ -29,8 +28,8 @@ MISREAD = b"CorruptSSTableException"
 """In its log after such a replacement: it goes on without that file, and drops events for ever."""
 STOP_GRACE_S = 15.0
 JVM = ("-Xms64m", "-Xmx256m", *LIGHT_COMPILER, *UNVERIFIED)
-TEMPLATES = DEPLOY / "agent"
-MAIN = "io.debezium.connector.cassandra.CassandraConnectorTask"
+START = DEPLOY / "agent" / "start.sh"
+"""What operators run too; its settings are variables of its environment."""
 
 
 class Agent:
@@ -76,11 +75,8 @@ class Agent:
     def launch(self, session: Any) -> None:
         """Start it, without waiting, while it is `locked`. Raises StartError, cql.UNREACHABLE."""
         seen = sorted(capture.captured(session))
-        # It notes the highest position of a table that Kafka has acknowledged. After a crash it
-        # would skip what was on its way to another partition: what lies in cdc_raw is sent again.
-        shutil.rmtree(self._layout.agent / "offsets", ignore_errors=True)
         self._log_begins = self.daemon.log.stat().st_size if self.daemon.log.exists() else 0
-        self.daemon.start(self._command(session), cwd=self._layout.agent)
+        self.daemon.start(self._command(), self._layout.agent, self.environment(session))
         replace_text(self._seen_file, json.dumps(seen))
 
     def await_answer(self, session: Any) -> None:
@@ -153,67 +149,42 @@ class Agent:
             return False
         return MISREAD in self.daemon.log.read_bytes()[self._log_begins :]
 
-    def _command(self, session: Any) -> list[str]:
-        work = self._layout.agent
-        for name in ("relocation", "offsets"):
-            (work / name).mkdir(parents=True, exist_ok=True)
-        major = self._spec.release_of(self.place.number).partition(".")[0]
-        jars = folder(f"agent-{major}")
-        driver_conf = render(
-            TEMPLATES / "driver.conf",
-            work / "driver.conf",
-            host=self.place.host,
-            native_port=self._spec.ports.cassandra,
-            datacenter=self.place.data_centre,
-            auth=_login(self._spec.admin),
-        )
-        properties = render(
-            TEMPLATES / "agent.properties",
-            work / "agent.properties",
-            connector_class=f"io.debezium.connector.cassandra.Cassandra{major}Connector",
-            topic_prefix=self._spec.topic_prefix,
-            cassandra_yaml=str(self._layout.cassandra_yaml),
-            driver_conf=str(driver_conf),
-            cluster_name=CLUSTER_NAME,
-            node_id=cql.host_id(session, self.place.host),
-            work=str(work),
-            bootstrap_servers=self._spec.agent_bootstrap_servers,
-            http_port=self.place.agent_http,
-        )
+    def environment(self, session: Any) -> dict[str, str]:
+        """With it `START` becomes this agent. Raises StartError, cql.UNREACHABLE."""
+        release = self._spec.release_of(self.place.number)
+        given = {
+            "JAVA_HOME": str(Path(java()).parents[1]),
+            "CASSANDRA_RELEASE": release,
+            "CASSANDRA_YAML": str(self._layout.cassandra_yaml),
+            "CASSANDRA_STORAGE": str(self._layout.cassandra),
+            "KAFKA_BOOTSTRAP_SERVERS": self._spec.agent_bootstrap_servers,
+            "TOPIC_PREFIX": self._spec.topic_prefix,
+            "NODE_ID": cql.host_id(session, self.place.host),
+            "AGENT_WORK": str(self._layout.agent),
+            "AGENT_CONFIG": str(self._layout.agent / "appended"),
+            "AGENT_JARS": str(folder(f"agent-{release.partition('.')[0]}")),
+            "AGENT_HTTP_PORT": str(self.place.agent_http),
+            "AGENT_JAVA_OPTIONS": " ".join(JVM),
+        }
         if self._spec.tls is not None:
-            _encrypt(self._spec.tls.certificates, driver_conf, properties)
-        command = [java(), *JVM, f"@{CASSANDRA_TEMPLATES / 'jvm17.options'}"]
-        if major == "4":
-            command.append(f"@{CASSANDRA_TEMPLATES / 'jvm17-4.1.options'}")
-            command.append(f"-javaagent:{next(jars.glob('jamm-*.jar'))}")
-        command += [
-            f"-Dcassandra-rackdc.properties={self._layout.rackdc.as_uri()}",
-            f"-Dcassandra.storagedir={self._layout.cassandra}",
-            f"-Dlogback.configurationFile={TEMPLATES / 'logback.xml'}",
-        ]
-        return [*command, "-cp", f"{jars}/*", MAIN, str(properties)]
+            given |= _encrypted(self._spec.tls.certificates)
+        if self._spec.admin is not None:
+            given |= _login(self._spec.admin)
+        return {"PATH": os.environ["PATH"], **given}
+
+    def _command(self) -> list[str]:
+        return [str(START)]
 
 
-def _encrypt(made: Certificates, driver_conf: Path, properties: Path) -> None:
-    append(
-        TEMPLATES / "driver-tls.conf",
-        driver_conf,
-        trust_store=str(made.trust_store),
-        key_store=str(made.key_store("agent")),
-        store_password=STORE_PASSWORD,
-    )
-    append(
-        TEMPLATES / "agent-tls.properties",
-        properties,
-        ca=str(made.ca),
-        key_and_certificate=str(made.both("agent")),
-    )
+def _encrypted(made: Certificates) -> dict[str, str]:
+    return {
+        "CASSANDRA_TRUST_STORE": str(made.trust_store),
+        "CASSANDRA_KEY_STORE": str(made.key_store("agent")),
+        "STORE_PASSWORD": STORE_PASSWORD,
+        "KAFKA_CA": str(made.ca),
+        "KAFKA_CERTIFICATE": str(made.both("agent")),
+    }
 
 
-def _login(admin: Credentials | None) -> str:
-    if admin is None:
-        return ""
-    return (
-        "advanced.auth-provider { class = PlainTextAuthProvider, "
-        f'username = "{admin.username}", password = "{admin.password}" }}'
-    )
+def _login(admin: Credentials) -> dict[str, str]:
+    return {"CASSANDRA_USERNAME": admin.username, "CASSANDRA_PASSWORD": admin.password}

@@ -17,7 +17,15 @@ log = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
 POM = ROOT / "deploy" / "maven" / "pom.xml"
 JARS = ROOT / ".jars"
-SETS = ("cassandra-5.0", "cassandra-4.1", "agent-5", "agent-4", "kafka", "spark")
+SETS = (
+    "cassandra-5.0",
+    "cassandra-4.1",
+    "agent-5",
+    "agent-4",
+    "agent-metrics",
+    "kafka",
+    "spark",
+)
 STAMP = ".pom.sha256"
 JAVA_MAJOR = 17
 UNVERIFIED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -106,20 +106,28 @@ class Daemon:
         """Whether it runs (a stopped process, SIGSTOP, does)."""
         return self.pid() is not None
 
-    def start(self, command: Sequence[str], cwd: Path) -> None:
-        """Start it unless it runs. Raises StartError when the program cannot be run."""
+    def start(
+        self, command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start it unless it runs; without an `environment` it has that of this process.
+
+        Raises StartError when the program cannot be run.
+        """
         if self.alive():
             return
         with held_back():  # a process without its pid file would never be stopped
-            self._launch(command, cwd)
+            self._launch(command, cwd, environment)
 
-    def _launch(self, command: Sequence[str], cwd: Path) -> None:
+    def _launch(
+        self, command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None
+    ) -> None:
         prefix = self._prefix_file.read_text("utf-8") if self._prefix_file.exists() else ""
         with self.log.open("ab") as output:
             try:
                 child = subprocess.Popen(
                     [*prefix.splitlines(), *command],
                     cwd=cwd,
+                    env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,

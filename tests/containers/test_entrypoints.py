@@ -14,17 +14,12 @@ import yaml
 
 from deploy.embedded.templates import render
 from deploy.embedded.wait import HANG_S
+from tests.containers.test_compose import compose
 
 pytestmark = pytest.mark.containers
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-AGENT_TEMPLATES = ("agent/agent.properties", "agent/driver.conf", "agent/logback.xml")
-NODE_TEMPLATES = (
-    "cassandra/cassandra.yaml",
-    "cassandra/cassandra-5.0.yaml",
-    "cassandra/cassandra-rackdc.properties",
-    "cassandra/jvm17.options",
-)
+NODE_TEMPLATES = ("cassandra/cassandra.yaml", "cassandra/cassandra-5.0.yaml")
 
 
 def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -65,151 +60,20 @@ def lay_out(folder: Path, names: tuple[str, ...]) -> None:
         (folder / Path(name).name).write_bytes((DEPLOY / name).read_bytes())
 
 
-def properties(text: str) -> dict[str, str]:
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return dict(line.split("=", 1) for line in lines)
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> tuple[Path, Path]:
-    """The agent's entrypoint and its work folder, laid out as in the image."""
-    opt, work = tmp_path / "opt", tmp_path / "work"
-    lay_out(opt / "templates", AGENT_TEMPLATES + NODE_TEMPLATES)
-    lay_out(opt, ("render.sh",))
-    (opt / "render.sh").chmod(0o755)
-    places = {"/opt/agent": opt, "/var/lib/agent": work, "/etc/agent": tmp_path / "etc"}
-    return moved(DEPLOY / "agent" / "entrypoint.sh", tmp_path, places), work
-
-
-def start_agent(entrypoint: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    path = stand_in(entrypoint.parent, "java")
-    return run(["bash", str(entrypoint)], {**environment, "PATH": path})
-
-
-def test_the_agent_starts_with_the_configuration_of_the_embedded_one(
-    agent: tuple[Path, Path], tmp_path: Path
-) -> None:
-    entrypoint, work = agent
-    done = start_agent(
-        entrypoint, CASSANDRA_HOST="cassandra", KAFKA_BOOTSTRAP_SERVERS="kafka:29092"
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-2:] == [
-        "io.debezium.connector.cassandra.CassandraConnectorTask",
-        str(work / "agent.properties"),
-    ]
-    same = render(
-        DEPLOY / "agent" / "agent.properties",
-        tmp_path / "same.properties",
-        connector_class="io.debezium.connector.cassandra.Cassandra5Connector",
-        topic_prefix="james",
-        cassandra_yaml=str(work / "cassandra.yaml"),
-        driver_conf=str(work / "driver.conf"),
-        cluster_name="james",
-        node_id="node-1",
-        work=str(work),
-        bootstrap_servers="kafka:29092",
-        http_port=8000,
-    )
-    written = properties((work / "agent.properties").read_text("utf-8"))
-    assert written == properties(same.read_text("utf-8"))
-    assert Path(written["commit.log.relocation.dir"]).is_dir()
-    assert Path(written["offset.backing.store.dir"]).is_dir()
-
-
-def test_the_agents_own_files_come_after_the_templates(
-    agent: tuple[Path, Path], tmp_path: Path
-) -> None:
-    entrypoint, work = agent
-    lay_out(tmp_path / "etc", ("agent/agent-tls.properties", "agent/driver-tls.conf"))
-    (tmp_path / "etc" / "agent-tls.properties").rename(tmp_path / "etc" / "agent.properties")
-    (tmp_path / "etc" / "driver-tls.conf").rename(tmp_path / "etc" / "driver.conf")
-    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
-    written = properties((work / "agent.properties").read_text("utf-8"))
-    assert written["kafka.producer.security.protocol"] == "SSL"
-    assert "DefaultSslEngineFactory" in (work / "driver.conf").read_text("utf-8")
-
-
-def test_an_agent_begins_without_the_offsets_of_its_last_run(agent: tuple[Path, Path]) -> None:
-    """After a crash they name what another partition had not acknowledged."""
-    entrypoint, work = agent
-    (work / "offsets").mkdir(parents=True)
-    noted, on_disk = work / "offsets" / "offset.dat", work / "relocation" / "segment.log"
-    on_disk.parent.mkdir()
-    for each in (noted, on_disk):
-        each.write_text("of the last run", encoding="utf-8")
-    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
-    assert not noted.exists()
-    assert on_disk.exists()
-
-
-def test_the_agent_reads_the_yaml_of_its_node(agent: tuple[Path, Path]) -> None:
-    entrypoint, work = agent
-    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
-    node = yaml.safe_load((work / "cassandra.yaml").read_text("utf-8"))
-    assert node["cdc_enabled"] is True
-    assert node["cdc_block_writes"] is False
-    assert node["cdc_on_repair_enabled"] is False
-    assert node["cdc_raw_directory"] == "/var/lib/cassandra/cdc_raw"
-
-
-def test_the_agent_knows_the_data_centre_of_its_node_by_the_nodes_snitch(
-    agent: tuple[Path, Path],
-) -> None:
-    """It makes that snitch, and ends at its start where the snitch's file is not there."""
-    entrypoint, work = agent
-    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
-    assert yaml.safe_load((work / "cassandra.yaml").read_text("utf-8"))["endpoint_snitch"] == (
-        "SimpleSnitch"
-    )
-    done = start_agent(
-        entrypoint,
-        CASSANDRA_HOST="c",
-        KAFKA_BOOTSTRAP_SERVERS="k:1",
-        CASSANDRA_ENDPOINT_SNITCH="GossipingPropertyFileSnitch",
-        CASSANDRA_DATACENTER="rome",
-        CASSANDRA_RACK="r2",
-    )
-    node = yaml.safe_load((work / "cassandra.yaml").read_text("utf-8"))
-    assert node["endpoint_snitch"] == "GossipingPropertyFileSnitch"
-    file = work / "cassandra-rackdc.properties"
-    assert properties(file.read_text("utf-8")) == {"dc": "rome", "rack": "r2"}
-    assert f"-Dcassandra-rackdc.properties=file:{file}" in done.stdout.splitlines()
-    assert 'local-datacenter = "rome"' in (work / "driver.conf").read_text("utf-8")
-
-
-def test_the_agent_logs_in_where_it_is_told_to(agent: tuple[Path, Path]) -> None:
-    entrypoint, work = agent
-    start_agent(entrypoint, CASSANDRA_HOST="c", KAFKA_BOOTSTRAP_SERVERS="k:1")
-    assert "PlainTextAuthProvider" not in (work / "driver.conf").read_text("utf-8")
-    start_agent(
-        entrypoint,
-        CASSANDRA_HOST="c",
-        KAFKA_BOOTSTRAP_SERVERS="k:1",
-        CASSANDRA_USERNAME="cdc",
-        CASSANDRA_PASSWORD="a $b & \\c",
-    )
-    driver = (work / "driver.conf").read_text("utf-8")
-    assert 'username = "cdc", password = "a $b & \\c"' in driver
-    assert (work / "driver.conf").stat().st_mode & 0o077 == 0
-
-
-def test_an_agent_without_a_broker_says_so(agent: tuple[Path, Path]) -> None:
-    done = start_agent(agent[0], CASSANDRA_HOST="c")
-    assert done.returncode != 0
-    assert "say where Kafka is" in done.stderr
-
-
 def test_the_node_starts_with_capture_on_and_lines_the_image_fills_in(tmp_path: Path) -> None:
     opt, etc = tmp_path / "opt", tmp_path / "etc"
     lay_out(opt, (*NODE_TEMPLATES, "render.sh"))
     (opt / "render.sh").chmod(0o755)
-    places = {"/opt/reconciler": opt, "/etc/cassandra": etc}
+    places = {"/opt/reconciler": opt, "/etc/cassandra": etc, "/var/lib/cassandra": tmp_path / "lib"}
     entrypoint = moved(DEPLOY / "cassandra" / "entrypoint.sh", tmp_path, places)
     path = stand_in(tmp_path, "docker-entrypoint.sh")
     done = run(["bash", str(entrypoint), "cassandra", "-f"], {"PATH": path})
     assert (done.returncode, done.stdout) == (0, "cassandra\n-f\n"), done.stderr
     text = (etc / "cassandra.yaml").read_text("utf-8")
+    agents = compose()["services"]["agent"]["environment"]["CASSANDRA_YAML"]
+    assert (etc / "cassandra.yaml").readlink() == Path(
+        agents.replace("/var/lib/cassandra", str(tmp_path / "lib"))
+    ), "where the agent reads it"
     node = yaml.safe_load(text)
     assert (node["cdc_enabled"], node["native_transport_port"]) == (True, 9042)
     for line in ("listen_address", "rpc_address", "broadcast_rpc_address", "- seeds"):

@@ -1,5 +1,7 @@
 """A stack with TLS, logins and rights: each fault of a connection, and the product's work."""
 
+import subprocess
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,12 +10,15 @@ from typing import Any
 import pytest
 from cassandra.cluster import Session
 from kafka import KafkaAdminClient
-from kafka.admin import ScramMechanism
+from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
-from deploy.embedded import ADMIN, Stack
+from deploy.embedded import ADMIN, Stack, jars
+from deploy.embedded.agent import START
 from deploy.embedded.certificates import Certificates
-from deploy.embedded.kafka_clients import PASSWORD, options, set_password
+from deploy.embedded.kafka_clients import PASSWORD, SCRIPT, options, rights, set_password
+from deploy.embedded.ports import free_ports
 from deploy.embedded.spec import CassandraRelease
+from deploy.embedded.wait import HANG_S
 from reconcilers.words.errors import ReconcilerError, Refused, Rejected
 from streaming.settings import Settings, load
 from streaming.tables import open_session
@@ -217,6 +222,73 @@ def test_a_difference_is_repaired_and_a_sweep_and_a_replay_run(
     assert "message: 2 rows were compared, 0 suspects found" in swept
     assert "message" in succeed(config, "replay", "--from-time", "2026-01-01T00:00")
     assert "every change has been received since" in succeed(config, "status")
+    assert stream.died() is None
+
+
+HARD = 'p"a\\q${x}'
+"""A password of characters that mean something to HOCON, JAAS and Java's properties."""
+
+
+def make_logins(secure: Stack, admin: Session) -> None:
+    """Of an agent, whose role has no right but to log in."""
+    admin.execute("CREATE ROLE agent WITH LOGIN = true AND PASSWORD = %s", (HARD,))
+    user = UserScramCredentialUpsertion("agent", ScramMechanism.SCRAM_SHA_512, HARD)
+    granted = SCRIPT.read_text("utf-8").replace("User:CN=agent", "User:agent")
+    with closing(KafkaAdminClient(**options(secure.spec))) as kafka:
+        assert not any(kafka.alter_user_scram_credentials([user]).values())
+        assert not kafka.create_acls(list(rights(granted)))["failed"]
+
+
+def with_logins(secure: Stack, admin: Session, folder: Path) -> dict[str, str]:
+    """The environment of an agent that logs in at both, by passwords in files, and has metrics."""
+    given = secure.nodes[0].agent.environment(admin)
+    (folder / "jars").mkdir()
+    for each in (Path(given["AGENT_JARS"]), *jars.fetch(("agent-metrics",))):
+        for jar in each.glob("*.jar"):
+            (folder / "jars" / jar.name).symlink_to(jar)
+    (folder / "password").write_text(f"{HARD}\n", encoding="utf-8")
+    for name in ("CASSANDRA_PASSWORD", "KAFKA_CERTIFICATE"):
+        del given[name]
+    for server in ("CASSANDRA", "KAFKA"):
+        given[f"{server}_USERNAME"] = "agent"
+        given[f"{server}_PASSWORD_FILE"] = str(folder / "password")
+    given["KAFKA_BOOTSTRAP_SERVERS"] = secure.bootstrap_servers
+    given["AGENT_JARS"] = str(folder / "jars")
+    given["AGENT_METRICS_PORT"] = str(next(free_ports()))
+    return given
+
+
+def test_an_agent_logs_in_with_passwords_that_are_hard_to_quote(
+    stream: Stream, mail: Mail, secure: Stack, admin: Session, tmp_path: Path
+) -> None:
+    """As an operator starts it. Its metrics are served."""
+    make_logins(secure, admin)
+    given = with_logins(secure, admin, tmp_path)
+    secure.kill_agent()
+    place = Place()
+    log = tmp_path / "agent.log"
+    with (
+        log.open("wb") as output,
+        subprocess.Popen([str(START)], env=given, stdout=output, stderr=output) as agent,
+    ):
+        try:
+            mail.write_truth(place)
+            until("it is repaired", lambda: mail.lists(place))
+            shown = subprocess.run(
+                ["ps", "-o", "args=", "-p", str(agent.pid)],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            url = f"http://127.0.0.1:{given['AGENT_METRICS_PORT']}/metrics"
+            with urllib.request.urlopen(url, timeout=HANG_S) as reply:
+                metrics = reply.read().decode()
+        finally:
+            agent.terminate()
+    secure.start_agent()
+    assert "CassandraConnectorTask" in shown
+    assert HARD not in shown + log.read_text("utf-8")
+    assert "\ndebezium_cassandra_connector_metrics_numberofprocessedmutations{" in metrics
     assert stream.died() is None
 
 

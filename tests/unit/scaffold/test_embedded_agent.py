@@ -1,6 +1,7 @@
 """The agent's start, with a small program in its place."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,12 +53,12 @@ class Small(Agent):
         """As the only one of its stack."""
         Agents(self.spec, [self]).start(session=None)
 
-    def _command(self, session: Any) -> list[str]:
-        port = str(self.spec.ports.agent_http)
-        return [sys.executable, "-c", PROGRAM, *self._told(port)]
+    def _command(self) -> list[str]:
+        told = (self.starts_file, self.spec.ports.agent_http, self.fails, self.misreads)
+        return [sys.executable, "-c", PROGRAM, *map(str, told)]
 
-    def _told(self, port: str) -> list[str]:
-        return [str(self.starts_file), port, str(self.fails), str(self.misreads)]
+    def environment(self, session: Any) -> dict[str, str]:
+        return dict(os.environ)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """A stack of several nodes, without a server: its options, files, commands, and its agents."""
 
 import json
+import os
 import re
 import subprocess
 import tomllib
@@ -40,7 +41,7 @@ def started(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The arguments of the newest process; neither jars nor Java are needed to see them."""
     command: list[str] = []
     monkeypatch.setattr(
-        Daemon, "start", lambda _, given, **__: command.__setitem__(slice(None), given)
+        Daemon, "start", lambda _, given, *__, **___: command.__setitem__(slice(None), given)
     )
     for module in (cassandra_node, agents_module):
         for name in ("folder", "java"):
@@ -249,28 +250,23 @@ def test_nodetool_leaves_no_file_where_it_is_run(
         }
 
 
-def test_an_agent_has_its_nodes_id_address_data_centre_and_snitch(
-    layout: Layout, started: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(capture, "captured", lambda *_: frozenset())
+@pytest.mark.usefixtures("started")
+def test_an_agent_has_its_nodes_id_and_files(layout: Layout) -> None:
+    """Address, data centre and snitch stand in those."""
     spec = three(layout, 2, 1)
-    StackNode(layout, spec, 3, Agents.of(layout, spec))
     hosts = [SimpleNamespace(address=host, host_id=each) for host, each in IDS.items()]
     metadata = SimpleNamespace(all_hosts=lambda: hosts)
     session = SimpleNamespace(cluster=SimpleNamespace(metadata=metadata))
-    Agent(layout, spec, 3).launch(session)
+    told = Agent(layout, spec, 3).environment(session)
     own = layout.root / "node-3"
-    properties = (own / "agent" / "agent.properties").read_text(encoding="utf-8").splitlines()
-    assert f"cassandra.node.id={IDS[HOSTS[2]]}" in properties
-    assert f"cassandra.config={own / 'cassandra' / 'conf' / 'cassandra.yaml'}" in properties
-    assert f"http.port={spec.nodes[2].agent_http}" in properties
-    driver = (own / "agent" / "driver.conf").read_text(encoding="utf-8")
-    assert f'"127.0.0.3:{spec.ports.cassandra}"' in driver
-    assert 'local-datacenter = "dc2"' in driver
-    assert f"-Dcassandra-rackdc.properties={layout.of_node(3).rackdc.as_uri()}" in started
+    assert told["NODE_ID"] == IDS[HOSTS[2]]
+    assert told["CASSANDRA_YAML"] == str(own / "cassandra" / "conf" / "cassandra.yaml")
+    assert told["CASSANDRA_RELEASE"] == spec.release
+    assert told["AGENT_WORK"] == str(own / "agent")
+    assert told["AGENT_HTTP_PORT"] == str(spec.nodes[2].agent_http)
     hosts.pop()
     with pytest.raises(StartError, match=r"no node of the cluster is at 127\.0\.0\.3"):
-        Agent(layout, spec, 3).launch(session)
+        Agent(layout, spec, 3).environment(session)
 
 
 def test_settings_name_all_nodes_and_agents(layout: Layout) -> None:
@@ -309,8 +305,11 @@ class Table:
 class Sleeper(Agent):
     """It does nothing, for long."""
 
-    def _command(self, session: Any) -> list[str]:
+    def _command(self) -> list[str]:
         return ["sleep", "600"]
+
+    def environment(self, session: Any) -> dict[str, str]:
+        return dict(os.environ)
 
     def pings(self) -> bool:
         return self.daemon.alive()
