@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes how full a node's cdc_raw is, for the textfile collector of node_exporter. Arguments: the
-# folder, cdc_total_space in MiB as in cassandra.yaml, and the file to write. Run it each minute on each
-# Cassandra node, by cron or a timer:
+# folder, cdc_total_space in MiB as in cassandra.yaml, and the file to write. reconciler-cdc-space.timer runs
+# it each minute on each Cassandra node:
 #   cdc_space.sh /var/lib/cassandra/cdc_raw 4096 /var/lib/node_exporter/textfile/cdc_raw.prom
 set -eu
 raw=$1 limit_mib=$2 file=$3

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from string import Template
 
 import pytest
 
@@ -17,8 +18,12 @@ from streaming.settings import USUAL
 from streaming.settings.work import OWN_FOLDER
 from tests.wheel import NOBODY, ROOT, sealed
 
-UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
-PLACE = "/opt/reconciler"
+SYSTEMD = ROOT / "deploy" / "systemd"
+UNITS = [SYSTEMD / f"{name}.service" for name in ("reconciler-canary", "reconciler")]
+"""Of the product; those for nodes of Cassandra stand at the end."""
+AGENT, SPACE = (SYSTEMD / f"reconciler-{name}.service" for name in ("agent", "cdc-space"))
+TIMER = SPACE.with_suffix(".timer")
+PLACE, PLACE_OF_AGENT = "/opt/reconciler", "/opt/reconciler-agent"
 ENVIRONMENT = {"MODE": "observe"}
 """Of the unit itself: an operator's file may say repair."""
 each_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda each: each.stem)
@@ -52,16 +57,29 @@ def verified(unit: Path) -> list[str]:
     return [line for line in done.stderr.splitlines() if unit.name in line]
 
 
-@each_unit
+def installed(text: str) -> str:
+    """A unit that runs what is here instead of what is installed."""
+    here = text.replace(PLACE_OF_AGENT, str(ROOT / "deploy"))
+    return here.replace(f"{PLACE}/", f"{sys.prefix}/")
+
+
+@pytest.mark.parametrize(
+    "unit", [*UNITS, AGENT, SPACE, TIMER], ids=lambda each: each.name.removeprefix("reconciler-")
+)
 def test_systemd_accepts_it(unit: Path, tmp_path: Path) -> None:
-    """With the environment of this run in the place of the installed one."""
     copy = tmp_path / unit.name
-    text = unit.read_text("utf-8").replace(PLACE, sys.prefix)
+    text = installed(unit.read_text("utf-8"))
+    if unit == TIMER:
+        (tmp_path / SPACE.name).write_text(installed(SPACE.read_text("utf-8")), encoding="utf-8")
     copy.write_text(text, encoding="utf-8")
     assert verified(copy) == []
-    copy.write_text(text.replace("StateDirectory=", "StateFolder="), encoding="utf-8")
+    copy.write_text(text.replace("Description=", "Describes="), encoding="utf-8")
     (line,) = verified(copy)
-    assert "StateFolder" in line
+    assert "Describes" in line
+
+
+def test_every_unit_is_tried() -> None:
+    assert sorted(SYSTEMD.iterdir()) == sorted([*UNITS, AGENT, SPACE, TIMER])
 
 
 @each_unit
@@ -99,3 +117,42 @@ def test_its_command_runs_as_its_user(unit: Path, tmp_path: Path) -> None:
     told = "[cassandra] port is 0, and must be: whole number, > 0, < 65536"
     assert done.stderr == f"reconcile: {config}: {told}\n"
     assert str(done.returncode) == service(unit)["RestartPreventExitStatus"]
+
+
+# --- on a node of Cassandra ----------------------------------------------------------------------
+
+
+def test_an_agents_folders_are_the_defaults_of_its_script() -> None:
+    told = service(AGENT)
+    assert told["ExecStart"] == f"{PLACE_OF_AGENT}/agent/start.sh"
+    work = f"/var/lib/{told['StateDirectory']}"
+    assert told["WorkingDirectory"] == work
+    script = (ROOT / "deploy" / "agent" / "start.sh").read_text("utf-8")
+    assert f"AGENT_WORK:={work}" in script
+    assert f"AGENT_CONFIG:={Path(told['EnvironmentFile']).parent}" in script
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may be another user")
+def test_an_agent_without_its_settings_is_not_started_again() -> None:
+    (start,) = shlex.split(installed(service(AGENT)["ExecStart"]))
+    words = [*sealed(NOBODY), start]
+    environment = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == "start.sh: set KAFKA_BOOTSTRAP_SERVERS to host:port of Kafka\n"
+    assert str(done.returncode) == service(AGENT)["RestartPreventExitStatus"]
+
+
+def test_the_timer_writes_how_full_cdc_raw_is(tmp_path: Path) -> None:
+    (tmp_path / "cdc_raw").mkdir()
+    (tmp_path / "cdc_raw" / "segment.log").write_text("12345", encoding="utf-8")
+    given = {
+        "CDC_RAW": str(tmp_path / "cdc_raw"),
+        "CDC_TOTAL_MIB": "64",
+        "CDC_TEXTFILE": str(tmp_path / "cdc_raw.prom"),
+    }
+    text = SPACE.read_text("utf-8")
+    for name in given:
+        assert f"{name}=" in text, "its default"
+    words = [Template(each).substitute(given) for each in shlex.split(service(SPACE)["ExecStart"])]
+    subprocess.run([installed(each) for each in words], check=True)
+    assert "reconciler_cdc_raw_bytes 5\n" in Path(given["CDC_TEXTFILE"]).read_text("utf-8")
