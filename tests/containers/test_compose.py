@@ -210,6 +210,20 @@ def test_kubernetes_asks_each_process_whether_it_is_alive_and_ready() -> None:
         assert probes == [{"path": path, "port": "metrics"} for path in ("/livez", "/readyz")]
 
 
+def test_the_patch_for_k8ssandra_names_settings_that_there_are() -> None:
+    patch = yaml.safe_load((DEPLOY / "kubernetes" / "k8ssandra.yaml").read_text("utf-8"))
+    told = patch["spec"]["cassandra"]
+    node = yaml.safe_load((DEPLOY / "cassandra" / "cassandra.yaml").read_text("utf-8"))
+    assert told["config"]["cassandraYaml"].keys() <= node.keys()
+    for name in ("cdc_enabled", "cdc_block_writes", "commitlog_sync_period"):
+        assert told["config"]["cassandraYaml"][name] == node[name]
+    own, agent = told["containers"]
+    assert own == {"name": "cassandra"}, "as the operator makes it"
+    script = (DEPLOY / "agent" / "start.sh").read_text("utf-8")
+    for variable in agent["env"]:
+        assert re.search(rf"\b{variable['name']}\b", script), variable["name"]
+
+
 def test_temporary_files_lie_in_a_folder_that_the_image_makes_for_its_user() -> None:
     """Below the working directory its user may make none; a volume would keep what is left."""
     image = DEPLOY / "spark" / "Dockerfile"
