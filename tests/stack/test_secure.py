@@ -274,12 +274,8 @@ def test_an_agent_logs_in_with_passwords_that_are_hard_to_quote(
         try:
             mail.write_truth(place)
             until("it is repaired", lambda: mail.lists(place))
-            shown = subprocess.run(
-                ["ps", "-o", "args=", "-p", str(agent.pid)],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
+            listed = ["ps", "-ww", "-o", "args=", "-p", str(agent.pid)]
+            shown = subprocess.check_output(listed, text=True)
             url = f"http://127.0.0.1:{given['AGENT_METRICS_PORT']}/metrics"
             with urllib.request.urlopen(url, timeout=HANG_S) as reply:
                 metrics = reply.read().decode()
