@@ -23,7 +23,8 @@ case "${1:-}" in
             set -- "$@" "$option"
             number=$((number + 1))
         done
-        exec "$@" -cp "${SPARK_CONF_DIR:-/opt/spark/conf}:$SPARK_HOME/jars/*" \
+        exec "$@" \
+            -cp "${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}${SPARK_CONF_DIR:-/opt/spark/conf}:$SPARK_HOME/jars/*" \
             org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
             --driver-url "$SPARK_DRIVER_URL" --app-id "$SPARK_APPLICATION_ID" \
             --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \

@@ -26,6 +26,9 @@ is such a step."""
 STARTING = "start"
 """The name of the thread that starts a process, until its supervising thread begins."""
 
+STOPPING = "stop"
+"""The name of what ends a process, once it is told to; it may take as long as a slow step."""
+
 BATCH_WITHIN = 5
 """Times D + W within which a stream that is ready has ended a batch."""
 
@@ -104,9 +107,18 @@ class Health:
         turning = self._turning[name] = TurningStop(stop, hung_after, self.clock)
         return turning
 
+    def stopping(self, stop: Event) -> None:
+        """The process is told to end: it ends its last batch, and turns no more."""
+        if STOPPING not in self._turning:
+            self.watched(STOPPING, stop, SLOW_HUNG_AFTER)
+
     def dead(self) -> str | None:
-        """Why the process is not alive: its start hangs, or its supervising thread; else None."""
-        for name in (STARTING, self.supervising):
+        """Why the process is not alive; None if it is.
+
+        Its start hangs, or its supervising thread, or once it is told to end, its end.
+        """
+        stops = STOPPING in self._turning
+        for name in (STOPPING,) if stops else (STARTING, self.supervising):
             turning = self._turning.get(name)
             hung = None if turning is None else turning.hung_for()
             if hung is not None:

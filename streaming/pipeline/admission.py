@@ -22,7 +22,7 @@ from streaming.monitoring.metrics import Metrics
 from streaming.pipeline.breakers import BreakerWatch
 from streaming.pipeline.open_findings import OpenFindings
 from streaming.pipeline.pause_report import PauseReport
-from streaming.pipeline.suspect_cap import NewDifferences
+from streaming.pipeline.suspect_cap import MOST, NewDifferences
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
 from streaming.steps.repair import WRITTEN
@@ -56,15 +56,15 @@ class AdmissionControl:
         """Count what this batch, read ``at`` (µs), is about to write; return each limit's answer.
 
         Keys on hold are not counted, so a person who undoes much opens no breaker. What was left
-        out of the look travels, unless that would open a breaker. Raises `AlreadyRunning` if the
-        lease is lost: this process may not write any more.
+        out of the look travels as far as it can, a bounded number while repairs are held by their
+        breaker. Raises `AlreadyRunning` if the lease is lost: this process may not write any more.
         """
         self.check_lease()
         answers = self._answers(look)
         held = answers.trouble or answers.repairs_breaker
         counted, count = self._counted(look, held, batch, at)
-        if look.left_out and not self.breakers.opens(count):
-            look.take_left_out()
+        if look.left_out:
+            look.take_left_out(MOST if self.breakers.opens(count) else None)
             counted, count = self._counted(look, held, batch, at)
         self.breakers.count(count)
         self.breakers.remember(counted, at)

@@ -15,6 +15,7 @@ from reconcilers.words.model import Slot
 from streaming.pipeline.cores import cores, shares
 from streaming.pipeline.envelope import decoder
 from streaming.pipeline.keys import grouper
+from streaming.pipeline.suspect_cap import Cap
 from streaming.pipeline.temporary import logins_folder
 from streaming.pipeline.worker import RESULT_SCHEMA, BatchLook, Job, look_task, read_looks
 from streaming.settings import Settings
@@ -34,12 +35,12 @@ def records_of(spark: SparkSession, settings: Settings, ranges: OffsetRanges) ->
 class RangeReader:
     """Looks at the records in ranges of offsets, for one job.
 
-    ``most`` suspects of them travel by themselves (`suspect_cap`), all without it.
+    ``cap`` says how many suspects of one of so many shares travel; without it all do.
     """
 
     spark: SparkSession
     job: Job
-    most: int | None = None
+    cap: Callable[[int, int], Cap] | None = None
     _keys: Callable[[DataFrame, int], DataFrame] | None = field(default=None, init=False)
     """Makes keys of records, in shares; made once, used for every range."""
 
@@ -50,8 +51,9 @@ class RangeReader:
         few = number <= FEW_RECORDS
         count = 1 if few else shares(self.spark, self.job.settings.stream)
         job = self.job.of_tasks(min(count, cores(self.spark)))
-        most = None if self.most is None else self.most // count
-        found = self.keys(records, count).mapInArrow(look_task(job, apart, most), RESULT_SCHEMA)
+        believed = self.job.settings.repair.suspects_per_minute
+        cap = None if self.cap is None else self.cap(count, believed)
+        found = self.keys(records, count).mapInArrow(look_task(job, apart, cap), RESULT_SCHEMA)
         return read_looks(row.result for row in found.collect())
 
     def keys(self, records: DataFrame, count: int) -> DataFrame:

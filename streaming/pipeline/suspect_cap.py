@@ -2,15 +2,15 @@
 
 A worker publishes the keys of those again, before the slice is settled, and counts them. So an
 incident opens a breaker by its whole number, and what follows is done for a bounded number. The
-suspects of a share that a breaker may believe are pickled beside the count: if none opens, the
-driver takes them at once.
+first suspects of those that do not travel are pickled beside their count. The driver takes all of
+these unless repairs are held by their breaker, and as many as still may travel if they are.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from checkpoints.holds import Holds
@@ -19,23 +19,41 @@ from reconcilers.words.model import Kind, Suspect
 
 MOST = 4_000
 """Most suspects of a slice that travel while the breaker of repairs is open, or opens."""
+READY = 10_000
+"""Most that the driver can take of a slice otherwise; of a share no fewer than open a breaker."""
+TAKEN_TOGETHER = 500
+"""The driver takes so many of a share, or none of them."""
 
 NewDifferences = Counter[tuple[str, Kind]]
 """How many new differences, by projection and kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """The suspects of a share that did not travel: its new differences, and all, pickled.
+class Cap:
+    """How many suspects of a share travel, and how many of the others are pickled."""
 
-    Nothing is pickled of a share that no breaker believes.
+    travel: int
+    ready: int
+
+    @classmethod
+    def of_a_share(cls, shares: int, believed: int) -> Cap:
+        """The part of one of so many shares; ``believed`` suspects open no breaker."""
+        return cls(max(MOST // shares, 1), max(READY // shares, believed))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Suspects of a share that did not travel: its new differences, and all ``number``, pickled.
+
+    Those that the driver cannot take are not pickled: the number is then 0.
     """
 
     new: NewDifferences
+    number: int = 0
     pickled: bytes = b""
 
     def suspects(self) -> list[Suspect]:
-        """All of them; empty if nothing is pickled."""
+        """All of them; empty if they are not pickled."""
         return list(pickle.loads(self.pickled)) if self.pickled else []
 
 
@@ -59,18 +77,29 @@ def split(suspects: Iterable[Suspect], most: int) -> tuple[list[Suspect], list[S
     return [*always, *others[:left]], others[left:]
 
 
-def left_out(family: Family, holds: Holds, left: list[Suspect], believed: int) -> LeftOut:
-    """These suspects, which do not travel; pickled if they are no more than ``believed``.
+def left_out(
+    family: Family, holds: Holds, left: Sequence[Suspect], ready: int
+) -> Iterator[LeftOut]:
+    """These suspects, which do not travel; the first ``ready`` of them pickled.
 
     Keys on hold do not count. A key that comes back was counted when it was found. Raises
     `Retryable`.
     """
+    first, others = left[:ready], left[ready:]
+    for start in range(0, len(first), TAKEN_TOGETHER):
+        part = first[start : start + TAKEN_TOGETHER]
+        yield LeftOut(_new(family, holds, part), len(part), pickle.dumps(part))
+    if others:
+        yield LeftOut(_new(family, holds, others))
+
+
+def _new(family: Family, holds: Holds, suspects: Iterable[Suspect]) -> NewDifferences:
     found = NewDifferences()
-    new = [each for each in left if not each.looked_again]
+    new = [each for each in suspects if not each.looked_again]
     for projection in family.projections:
         its = [each for each in new if each.projection == projection.name]
         held = holds.standing(family, projection.name, [each.slot for each in its]) if its else {}
         found.update(
             (each.projection, each.kind) for each in its if each.kind and each.slot not in held
         )
-    return LeftOut(found, pickle.dumps(left) if len(left) <= believed else b"")
+    return found

@@ -31,7 +31,8 @@ from streaming.counters.mailboxes import chunks_of, mailboxes_of
 from streaming.monitoring.clocks import ClockWatch
 from streaming.pipeline.arrow import SettledKeys, WriteTimes
 from streaming.pipeline.scheduled_looks import looks_after_expiry, looks_at_groups, spread
-from streaming.pipeline.suspect_cap import LeftOut, left_out, split
+from streaming.pipeline.suspect_cap import Cap, LeftOut, left_out, split
+from streaming.pipeline.suspects import came_back, each_once
 from streaming.pipeline.worker_process import collect_seldom, log_as_driver
 from streaming.settings import Settings
 from streaming.steps.examine import Examiner
@@ -138,12 +139,21 @@ class BatchLook:
         self.times = self.times.and_of(other.times)
         self.echoes.extend(other.echoes)
 
-    def take_left_out(self) -> None:
-        """Let what was left out travel after all, as far as it can."""
-        taken = [suspect for each in self.left_out for suspect in each.suspects()]
-        self.left_out = [each for each in self.left_out if not each.pickled]
+    def take_left_out(self, most: int | None = None) -> None:
+        """Let what was left out travel after all, as far as it can.
+
+        Of the shares' parts as many are taken as make ``most`` suspects with those that travel.
+        """
+        taken, left, number = list[Suspect](), list[LeftOut](), len(self.suspects)
+        for each in self.left_out:
+            if each.pickled and (most is None or number + each.number <= most):
+                taken += each.suspects()
+                number += each.number
+            else:
+                left.append(each)
+        self.left_out = left
         self.suspects = each_once([*self.suspects, *taken])
-        self.examined += _came_back(taken)
+        self.examined += came_back(taken)
 
 
 def read_looks(pickled: Iterable[bytes]) -> BatchLook:
@@ -157,47 +167,21 @@ def read_looks(pickled: Iterable[bytes]) -> BatchLook:
     return whole
 
 
-def each_once(suspects: Iterable[Suspect]) -> list[Suspect]:
-    """One suspect for each slot of a projection; several looks may have found it.
-
-    If a slot were examined twice in a batch, its own repair would at once look like one that held.
-    """
-    found: dict[tuple[str, Slot], Suspect] = {}
-    for suspect in suspects:
-        place = suspect.projection, suspect.slot
-        before = found.get(place)
-        found[place] = suspect if before is None else _merged(before, suspect)
-    return list(found.values())
-
-
-def _merged(one: Suspect, other: Suspect) -> Suspect:
-    oldest = [at for at in (one.oldest, other.oldest) if at is not None]
-    return replace(
-        one,
-        sources=one.sources | other.sources,
-        kind=one.kind or other.kind,
-        oldest=min(oldest, default=None),
-        looked_again=one.looked_again or other.looked_again,
-        suspected=one.suspected or other.suspected,
-        unreadable=one.unreadable or other.unreadable,
-    )
-
-
 # --- steps 3 and 4
 
 
 def look_task(
-    job: Job, apart: frozenset[Slot] = frozenset(), most: int | None = None
+    job: Job, apart: frozenset[Slot] = frozenset(), cap: Cap | None = None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out.
 
-    ``apart`` are the places that are known to be unreadable. ``most`` suspects of a share travel.
+    ``apart`` are the places that are known to be unreadable. ``cap`` says how many suspects travel.
     """
-    return partial(_look_share, job, apart, most)
+    return partial(_look_share, job, apart, cap)
 
 
 def _look_share(
-    job: Job, apart: frozenset[Slot], most: int | None, batches: Iterable[pa.RecordBatch]
+    job: Job, apart: frozenset[Slot], cap: Cap | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     collect_seldom()
     log_as_driver()
@@ -215,29 +199,24 @@ def _look_share(
             wakes = []
     if wakes:
         look_at(job, apart, wakes, found)
-    if most is not None:
-        _publish_left_out(job, found, most)
+    if cap is not None:
+        _publish_left_out(job, found, cap)
     found.echoes = folded(echoes, to_micros(job.settings.canary.longest_pause))
     yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(found)]})
 
 
-def _publish_left_out(job: Job, found: BatchLook, most: int) -> None:
-    """Keep ``most`` suspects; publish the others again, and count them.
+def _publish_left_out(job: Job, found: BatchLook, cap: Cap) -> None:
+    """Keep as many suspects as travel; publish the others again, and count them.
 
     They have no finding, so no counter must believe their rows: each is a change in flight until it
     is back.
     """
-    found.suspects, left = split(each_once(found.suspects), most)
+    found.suspects, left = split(each_once(found.suspects), cap.travel)
     if left:
         job.publish(wake for each in left for wake in wakes_of(job.family, each, each.kind))
-        holds, believed = job.connections().journal.holds, job.settings.repair.suspects_per_minute
-        found.left_out.append(left_out(job.family, holds, left, believed))
-        found.examined -= _came_back(left)
+        found.left_out += left_out(job.family, job.connections().journal.holds, left, cap.ready)
+        found.examined -= came_back(left)
         found.changes.update(mailboxes_of(job.family, Counter(each.slot.group for each in left)))
-
-
-def _came_back(suspects: Iterable[Suspect]) -> int:
-    return len({each.slot for each in suspects if each.looked_again})
 
 
 def _glanced(

@@ -22,8 +22,9 @@ from reconcilers.rows.finding import Action, State
 from reconcilers.words.model import Slot, Suspect
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.monitoring.logs import JsonLines
-from streaming.pipeline.suspect_cap import MOST, left_out, split
-from streaming.pipeline.worker import BatchLook, each_once, read_looks
+from streaming.pipeline.suspect_cap import MOST, Cap, left_out, split
+from streaming.pipeline.suspects import each_once
+from streaming.pipeline.worker import BatchLook, read_looks
 from streaming.settings import RepairSettings
 from streaming.steps.outcome import Outcome
 from tests.bench.report import publish, table
@@ -50,15 +51,15 @@ def cpu_ms(of: Callable[[], object]) -> float:
     return 1_000 * (time.process_time() - begun)
 
 
-def share(number: int, most: int | None) -> bytes:
+def share(number: int, cap: Cap | None) -> bytes:
     """What one of `SHARES` workers returns of an incident: all its rows differ."""
     first = number * SUSPECTS // SHARES
     found = [
         suspect_at(Slot(UUID(int=first + at), at), sources=[UUID(int=2**100 + at)], oldest=NOW)
         for at in range(SUSPECTS // SHARES)
     ]
-    travel, left = split(each_once(found), len(found) if most is None else most // SHARES)
-    apart = [left_out(FAMILY, MemoryHolds(), left, BELIEVED)] if left else []
+    travel, left = split(each_once(found), len(found) if cap is None else cap.travel)
+    apart = list(left_out(FAMILY, MemoryHolds(), left, 0 if cap is None else cap.ready))
     return pickle.dumps(BatchLook(travel, SUSPECTS // SHARES, left_out=apart))
 
 
@@ -90,9 +91,9 @@ def held(suspects: Iterable[Suspect]) -> list[Outcome]:
     return [Outcome(each.slot, Action.REPORT, each, projection=each.projection) for each in waits]
 
 
-def incident(most: int | None, log_lines: list[int]) -> tuple[float, int, float, float, int, str]:
+def incident(cap: Cap | None, log_lines: list[int]) -> tuple[float, int, float, float, int, str]:
     """MB and number that travel, CPU (ms) to admit and to record them, lines, the reason."""
-    shares = [share(number, most) for number in range(SHARES)]
+    shares = [share(number, cap) for number in range(SHARES)]
     decisions = started(MemoryPorts())
     admitted: list[Admission] = []
     looks: list[BatchLook] = []
@@ -111,7 +112,8 @@ def incident(most: int | None, log_lines: list[int]) -> tuple[float, int, float,
 
 
 def test_suspects_of_an_incident(log_lines: list[int]) -> None:
-    rows = [(name, *incident(most, log_lines)) for name, most in (("all", None), ("few", MOST))]
+    capped = Cap.of_a_share(SHARES, BELIEVED)
+    rows = [(name, *incident(cap, log_lines)) for name, cap in (("all", None), ("few", capped))]
     publish(
         "Suspects of an incident in the driver",
         f"CPU time of the driver for a slice of which {SUSPECTS:,} rows differ, in {SHARES} shares,"

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from streaming import app, settings
+from streaming.pipeline.connector import JARS
 from streaming.settings import Settings, refuse_unfit_cluster
 from tests.containers.test_entrypoints import DEPLOY, run, stand_in
 
@@ -26,6 +27,7 @@ EXECUTOR = {
     "SPARK_EXECUTOR_POD_NAME": "exec-3",
     "SPARK_RESOURCE_PROFILE_ID": "0",
     "SPARK_HOME": "/spark",
+    "SPARK_CLASSPATH": "/more.jar",
 }
 """What Spark sets for an executor's container."""
 
@@ -100,13 +102,29 @@ def test_an_application_of_the_operator_is_what_the_stream_is(tmp_path: Path) ->
         assert submitted[part]["env"][-1]["name"] == "RECONCILE_CASSANDRA__PASSWORD"
 
 
+def test_an_application_of_the_operator_is_submitted_with_the_jars_of_the_image() -> None:
+    """The JVM is started before our settings are read."""
+    submitted = documents("spark-application.yaml")["SparkApplication"]["spec"]
+    folder = "local:///usr/local/share/james-reconciler/jars"
+    assert submitted["deps"]["jars"] == [f"{folder}/{each.name}" for each in JARS]
+
+
+def test_an_executor_has_memory_for_a_python_worker_on_each_core(tmp_path: Path) -> None:
+    """Beside the JVM's heap and its own memory; the sizes are those of docs/scale.md."""
+    options = dict(read("spark-cluster.yaml", tmp_path).spark)
+    executor = documents("spark-application.yaml")["SparkApplication"]["spec"]["executor"]
+    assert options["spark.executor.memoryOverhead"] == executor["memoryOverhead"] == "1g"
+    for cores in (options["spark.executor.cores"], executor["cores"]):
+        assert int(cores) * 280 + 384 <= 1_024
+
+
 def test_the_image_starts_an_executor_as_spark_asks_for_it(tmp_path: Path) -> None:
     entrypoint = str(DEPLOY / "spark" / "entrypoint.sh")
     done = run([entrypoint, "executor"], {**EXECUTOR, "PATH": stand_in(tmp_path, "java")})
     before, after = done.stdout.split("\norg.apache.spark.scheduler.cluster.k8s.")
     assert before.splitlines() == [
         *("-Xms1024m", "-Xmx1024m", "-Dspark.driver.port=7078", "-Dspark.x=a b"),
-        *("-cp", "/opt/spark/conf:/spark/jars/*"),
+        *("-cp", "/more.jar:/opt/spark/conf:/spark/jars/*"),
     ]
     name, *words = after.splitlines()
     assert name == "KubernetesExecutorBackend"

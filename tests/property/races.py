@@ -26,7 +26,7 @@ from reconcilers.words.errors import Unreachable
 from reconcilers.words.model import Kind, Micros, Row, Slot, Wake
 from reconcilers.words.waiting import Waiting
 from streaming.pipeline.open_finding import finding_wake
-from streaming.pipeline.worker import each_once
+from streaming.pipeline.suspects import each_once
 from streaming.steps.confirm import Confirmer
 from streaming.steps.examine import Examiner, Rules
 from streaming.steps.look import Look

@@ -128,7 +128,10 @@ class Holding:
 
     def _dead(self) -> str | None:
         """Why another stream is to take over. One that stops still ends its last batch."""
-        return None if self._threads.stop.is_set() else self._threads.health.dead()
+        health = self._threads.health
+        if self._threads.stop.is_set():
+            health.stopping(self._over)
+        return health.dead()
 
     def _acquire(self, lease: Lease) -> None:
         while True:

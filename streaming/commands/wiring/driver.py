@@ -50,7 +50,7 @@ from streaming.pipeline.spark_files import CheckpointFolder
 from streaming.pipeline.spark_state import RunningSpark
 from streaming.pipeline.starting_point import OtherStream, StartingPoint
 from streaming.pipeline.supervisor import Measurements, Overdue, QuerySupervisor
-from streaming.pipeline.suspect_cap import MOST
+from streaming.pipeline.suspect_cap import Cap
 from streaming.pipeline.temporary import sparks_folders
 from streaming.settings import Mode, RepairSettings, Settings
 from streaming.tables import Nodes, connect
@@ -105,7 +105,7 @@ def _query(
     """What runs the family: a query of Spark, or a thread beside it."""
     job = opened.job
     spark = spark_session(job.settings)
-    reader = RangeReader(spark, job, MOST)
+    reader = RangeReader(spark, job, Cap.of_a_share)
     if beside is not None:
         searched = SearchedReader(job.family.name, beside.search, reader)
         return FamilyThread(SliceWork(spark, job, decisions, ranges, searched), beside.ends)

@@ -84,8 +84,9 @@ def test_partitions_of_a_read_are_those_of_the_settings() -> None:
     ("name", "value", "of", "says"),
     [
         ("minimum_replication_factor_fail_threshold", "3", "reconciler_canary", "made with 1"),
-        ("minimum_replication_factor_fail_threshold", "4", "reconciler", "made with 3"),
+        ("minimum_replication_factor_fail_threshold", "4", "reconciler", "made with 2"),
         ("simplestrategy_enabled", "false", "reconciler_canary", "made with SimpleStrategy"),
+        ("simplestrategy_enabled", "false", "reconciler", "made with SimpleStrategy"),
     ],
 )
 def test_what_refuses_a_keyspace_of_ours_matters_until_it_is_made(
@@ -94,9 +95,10 @@ def test_what_refuses_a_keyspace_of_ours_matters_until_it_is_made(
     three = {"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "paris": "3"}
     made = {"apache_james": three, "reconciler": three}
     cluster = FakeCluster(told=NONE | {name: value}, replicated=made)
-    assert [each.level for each in looked(guardrails, cluster)] == [Level.OK]
+    settings = {"username": "reconciler", "own_replication": 2}
+    assert [each.level for each in looked(guardrails, cluster, cassandra=settings)] == [Level.OK]
     cluster.replicated = made | {of: {}}
-    (found,) = looked(guardrails, cluster)
+    (found,) = looked(guardrails, cluster, cassandra=settings)
     assert found.level is Level.PROBLEM
     assert found.what.endswith(f"but keyspace {of} is {says}")
     assert "superuser" in found.advice

@@ -43,6 +43,10 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
         assert why_dead[0]() == "thread start hangs: no turn for 901 s"
         stop.set()  # SIGTERM: the batch that runs has not ended yet
         assert why_dead[0]() is None
+        now[0] += SLOW_HUNG_AFTER
+        assert why_dead[0]() is None
+        now[0] += 1
+        assert why_dead[0]() == "thread stop hangs: no turn for 901 s"
         assert not until[0].is_set()
         assert store.held_by("ours") is not None
     assert until[0].is_set()

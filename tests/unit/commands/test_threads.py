@@ -182,7 +182,7 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 SETTINGS = Settings.model_validate(
-    {"agent": {"http": ("http://127.0.0.1:1",)}, "metrics": {"port": 0}}
+    {"agent": {"http": ("http://127.0.0.1:1",)}, "metrics": {"port": 0}, "sample": {"one_in": 0}}
 )
 
 

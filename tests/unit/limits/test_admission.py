@@ -23,6 +23,7 @@ from reconcilers.words.errors import AlreadyRunning
 from reconcilers.words.model import Kind, Micros, Slot, Suspect
 from reconcilers.words.waiting import Wait, Waiting, why_of
 from streaming.monitoring.metrics import Metrics
+from streaming.pipeline import admission
 from streaming.pipeline.admission import FEW_KEYS, AdmissionControl
 from streaming.pipeline.arrow import WriteTimes
 from streaming.pipeline.breakers import BreakerWatch
@@ -35,7 +36,7 @@ from streaming.settings import Mode
 from streaming.steps.pauses import PauseWatch
 from tests.builders.found import suspect_at
 from tests.builders.rows import FAMILY as ONE_PROJECTION
-from tests.builders.rows import MESSAGE_ID, NOW, PROJECTION, SECOND
+from tests.builders.rows import MAILBOX, MESSAGE_ID, NOW, PROJECTION, SECOND
 from tests.fakes.checkpoints.holds import MemoryHolds
 from tests.fakes.checkpoints.lease import MemoryLease
 from tests.fakes.checkpoints.memory import MemoryJournal
@@ -361,7 +362,8 @@ def test_suspects_that_did_not_travel_count_for_the_breakers(
 
 
 def pickled(found: list[Suspect]) -> LeftOut:
-    return left_out(FAMILY, MemoryHolds(), found, believed=MOST)
+    (part,) = left_out(FAMILY, MemoryHolds(), found, ready=len(found))
+    return part
 
 
 def test_what_did_not_travel_does_so_unless_repairs_are_held(desk: Desk) -> None:
@@ -376,14 +378,18 @@ def test_what_did_not_travel_does_so_unless_repairs_are_held(desk: Desk) -> None
     )
 
 
-def test_what_opens_a_breaker_by_its_count_does_not_travel(desk: Desk) -> None:
+def test_while_repairs_are_held_as_many_are_taken_as_still_travel(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "MOST", 3)
     first, *others = suspects(MOST + 1)
-    found = replace(look([first]), left_out=[pickled(others)])
+    parts = [pickled(others[:2]), pickled(others[2:3]), pickled(others[3:])]
+    found = replace(look([first]), left_out=parts)
     assert desk.reasons(found) == (TOO_MANY, None)
-    assert found.suspects == [first]
-    found = replace(look([first]), left_out=[pickled(others[:1])])
+    assert (found.suspects, found.left_out) == ([first, *others[:2]], parts[1:])
+    found = replace(look(suspects(3)), left_out=parts[1:2])
     assert desk.reasons(found, NOW + SECOND)[0] == TOO_MANY, "it is open"
-    assert found.suspects == [first]
+    assert found.left_out == parts[1:2]
 
 
 def test_removals_that_open_their_own_breaker_alone_travel(desk: Desk) -> None:
@@ -400,6 +406,16 @@ def test_those_outside_a_pilot_count_for_none(desk: Desk) -> None:
     elsewhere = Pilot(mailboxes=frozenset({OTHER_MAILBOX}))
     desk.pauses.begin(Pause(PILOT, NOW, "alice", "a first try", pilot=elsewhere))
     assert desk.reasons(found) == (None, None)
+
+
+def test_those_inside_a_pilot_count_as_soon_as_they_are_taken(desk: Desk) -> None:
+    first, *others = suspects(MOST + 9)
+    desk.pauses.begin(
+        Pause(PILOT, NOW, "alice", "a first try", pilot=Pilot(mailboxes=frozenset({MAILBOX})))
+    )
+    parts = list(left_out(FAMILY, MemoryHolds(), others, ready=MOST))
+    assert [each.number for each in parts] == [MOST, 0]
+    assert desk.reasons(replace(look([first]), left_out=parts)) == (TOO_MANY, None)
 
 
 def test_fast_writers_pause_their_batch_and_no_other(desk: Desk) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from threading import Thread
 from typing import Any
@@ -19,6 +19,7 @@ from streaming.pipeline.range_reader import FEW_RECORDS, RangeReader
 from streaming.pipeline.repair_task import AdmittedSuspects, RepairTask
 from streaming.pipeline.slice_work import FEW, STOPPING, SliceWork
 from streaming.pipeline.slices import Slice
+from streaming.pipeline.suspect_cap import Cap
 from streaming.steps.outcome import Outcome
 from tests.unit.stream.test_query_batch import (
     ADMITTED,
@@ -62,22 +63,26 @@ def test_few_records_are_one_share(
 
 
 @pytest.mark.parametrize(
-    ("most", "records", "of_a_share"),
-    [(None, 501, None), (9_000, 501, 3_000), (9_000, 1, 9_000)],
+    ("cap", "records", "of_a_share"),
+    [
+        (None, 501, None),
+        (Cap.of_a_share, 501, Cap.of_a_share(CORES, 1_000)),
+        (Cap.of_a_share, 1, Cap.of_a_share(1, 1_000)),
+    ],
     ids=["a replay returns all", "divided", "one share"],
 )
 def test_the_suspects_of_a_share_are_capped(
     query: Query,
     monkeypatch: pytest.MonkeyPatch,
-    most: int | None,
+    cap: Callable[[int, int], Cap] | None,
     records: int,
-    of_a_share: int | None,
+    of_a_share: Cap | None,
 ) -> None:
-    asked: list[int | None] = []
+    asked: list[Cap | None] = []
     spark = Spark()
     monkeypatch.setattr(RangeReader, "keys", lambda *_: spark)
     monkeypatch.setattr(range_reader, "look_task", lambda _job, _apart, some: asked.append(some))
-    query.work.reader = RangeReader(spark, query.work.job, most)  # type: ignore[arg-type]
+    query.work.reader = RangeReader(spark, query.work.job, cap)  # type: ignore[arg-type]
     SliceWork._look(query.work, Slice(SETTLED, {**SETTLED, ONE: records}, 1, 1))
     assert asked == [of_a_share]
 

@@ -9,7 +9,7 @@ import pytest
 
 from reconcilers.limits.hold import Hold
 from reconcilers.words.model import Kind, Slot, Suspect
-from streaming.pipeline.suspect_cap import left_out, split
+from streaming.pipeline.suspect_cap import MOST, READY, TAKEN_TOGETHER, Cap, left_out, split
 from tests.builders.found import suspect_at
 from tests.builders.indexes import DELETED, INDEXED
 from tests.builders.rows import MESSAGE_ID, NOW
@@ -70,11 +70,30 @@ def test_the_new_ones_are_counted_by_projection_and_kind_without_keys_on_hold() 
     came_back = [*suspects(5, again=True, first=20), *suspects(1, kind=None, again=True, first=30)]
     left = [*suspects(4), *of_index, *came_back]
     holds.place(Hold(INDEXED.name, listing, left[0].slot, NOW, "alice", "undone"))
-    found = left_out(INDEXED, holds, left, believed=len(left))
+    (found,) = left_out(INDEXED, holds, left, ready=len(left))
     assert found.new == {(listing, Kind.MISSING_ROW): 3, (DELETED.name, Kind.EXTRA_ROW): 2}
-    assert found.suspects() == left
+    assert (found.number, found.suspects()) == (len(left), left)
 
 
-def test_more_than_a_breaker_believes_are_counted_alone() -> None:
-    found = left_out(INDEXED, MemoryHolds(), suspects(4), believed=3)
-    assert (found.new.total(), found.suspects()) == (4, [])
+def test_the_first_are_pickled_in_parts_and_the_others_counted_alone() -> None:
+    left = suspects(TAKEN_TOGETHER + 7)
+    *parts, others = left_out(INDEXED, MemoryHolds(), left, ready=TAKEN_TOGETHER + 3)
+    assert [each.number for each in parts] == [TAKEN_TOGETHER, 3]
+    assert [suspect for each in parts for suspect in each.suspects()] == left[:-4]
+    assert (others.new.total(), others.number, others.suspects()) == (4, 0, [])
+    assert list(left_out(INDEXED, MemoryHolds(), [], ready=3)) == []
+
+
+@pytest.mark.parametrize(
+    ("shares", "cap"),
+    [
+        (1, Cap(MOST, READY)),
+        (2, Cap(MOST // 2, READY // 2)),
+        (16, Cap(MOST // 16, 1_000)),
+        (MOST + 1, Cap(1, 1_000)),
+    ],
+)
+def test_a_share_has_its_part_and_the_driver_can_take_as_many_as_open_a_breaker(
+    shares: int, cap: Cap
+) -> None:
+    assert Cap.of_a_share(shares, believed=1_000) == cap

@@ -22,6 +22,7 @@ from streaming.again.dry import WRITES
 from streaming.again.replay import DryReplayJob, ReplayJob
 from streaming.commands.wiring import workers
 from streaming.pipeline import worker
+from streaming.pipeline.suspect_cap import Cap
 from streaming.pipeline.worker import BatchLook, Connections, Job, look_task
 from streaming.settings import Settings
 from streaming.steps.look import Look, LookResult
@@ -68,7 +69,7 @@ class Share:
         *rows: dict[str, Any],
         at_once: int = 1,
         apart: frozenset[Slot] = frozenset(),
-        most: int | None = None,
+        cap: Cap | None = None,
     ) -> BatchLook:
         """Look at these keys, which come so many in an Arrow batch."""
         plain = {"mailboxid": str(MAILBOX), "messageid": str(MESSAGE_ID), "changes": 1}
@@ -79,7 +80,7 @@ class Share:
             for start in range(0, len(keys), at_once)
         ]
         job = self.job(Settings(), self.family, "suspects", self.connect, no_examiner)
-        (result,) = look_task(job, apart, most)(batches)
+        (result,) = look_task(job, apart, cap)(batches)
         found = pickle.loads(result.to_pydict()["result"][0])
         assert isinstance(found, BatchLook)
         return found
@@ -221,6 +222,9 @@ def test_an_event_of_a_row_that_collects_schedules_one_look_at_its_mailbox(share
     assert not [*share.tallies.marked_in(hour - 1), *share.tallies.marked_in(hour)]
 
 
+FEW = Cap(travel=4, ready=100)
+
+
 @pytest.fixture
 def published(share: Share, monkeypatch: pytest.MonkeyPatch) -> list[Wake]:
     """Rows of the listing that the truth does not have, and the keys that are published again."""
@@ -236,7 +240,7 @@ def test_beyond_the_most_keys_are_published_again_and_counted(
     told, listing = [{"uid": uid} for uid in range(1, 11)], FAMILY.listing.name
     whole = share.look(*told)
     assert (len(whole.suspects), published, whole.left_out) == (10, [], [])
-    some = share.look(*told, most=4)
+    some = share.look(*told, cap=FEW)
     assert (len(some.suspects), some.examined) == (4, 10)
     assert [each.new for each in some.left_out] == [{(listing, Kind.EXTRA_ROW): 6}]
     places = {wake.slot for wake in published} | {each.slot for each in some.suspects}
@@ -251,7 +255,7 @@ def test_what_is_beyond_the_most_is_a_change_in_flight_for_counters(
     """Its row has no finding: a counter that believed the listing would be made wrong."""
     for again in ({}, {"looked_again": True, "projection": FAMILY.listing.name}):
         told = [{"uid": uid, **again} for uid in range(1, 11)]
-        whole, some = share.look(*told), share.look(*told, most=4)
+        whole, some = share.look(*told), share.look(*told, cap=FEW)
         assert some.changes[MAILBOX] == whole.changes.get(MAILBOX, 0) + 6
     assert published
 
@@ -260,7 +264,7 @@ def test_what_comes_back_beyond_the_most_is_not_counted_again(
     share: Share, published: list[Wake]
 ) -> None:
     again = {"looked_again": True, "projection": FAMILY.listing.name}
-    found = share.look(*({"uid": uid, **again} for uid in range(1, 11)), most=4)
+    found = share.look(*({"uid": uid, **again} for uid in range(1, 11)), cap=FEW)
     assert (len(found.suspects), len(published)) == (4, 6)
     assert [each.new for each in found.left_out] == [{}]
     assert found.examined == 4
@@ -271,7 +275,7 @@ def test_what_was_left_out_may_travel_after_all(
     share: Share, published: list[Wake], again: dict[str, object]
 ) -> None:
     told = [{"uid": uid, **again} for uid in range(1, 11)]
-    whole, some = share.look(*told), share.look(*told, most=4)
+    whole, some = share.look(*told), share.look(*told, cap=FEW)
     some.take_left_out()
     assert {each.slot for each in some.suspects} == {each.slot for each in whole.suspects}
     assert (len(some.suspects), some.examined, some.left_out) == (10, 10, [])

@@ -17,11 +17,11 @@ from reconcilers.rows.finding import Action
 from reconcilers.words.model import Kind, Slot, Suspect
 from streaming.pipeline.arrow import WriteTimes
 from streaming.pipeline.repair_task import repair_task
+from streaming.pipeline.suspects import each_once
 from streaming.pipeline.worker import (
     BatchLook,
     Connections,
     Job,
-    each_once,
     read_looks,
     unlimited,
 )

@@ -10,6 +10,7 @@ from reconcilers.words.errors import Refused
 from streaming.commands.doctor.checks.capture import bytes_of
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.settings import CassandraSettings
+from streaming.tables.own_keyspace import replication as own_replication
 from streaming.tables.replication import copies
 
 MUST_BE_ON = {
@@ -81,14 +82,14 @@ def _of_node(settings: Mapping[str, str], cassandra: CassandraSettings) -> Itera
 
 
 def _of_keyspaces(settings: Mapping[str, str], context: CassandraContext) -> Iterator[str]:
-    """What refuses our keyspaces that are still to be made: canaries have one copy each."""
-    replication, cassandra = context.cluster.replication, context.settings.cassandra
+    """What refuses our keyspaces that are still to be made, as they are then made."""
+    cluster, cassandra = context.cluster, context.settings.cassandra
     made_as = {
         context.settings.canary.keyspace: ONE_COPY,
-        cassandra.own_keyspace: replication(cassandra.keyspace),
+        cassandra.own_keyspace: own_replication(cassandra, cluster.store(cassandra)),
     }
     for keyspace, wanted in made_as.items():
-        if replication(keyspace):
+        if cluster.replication(keyspace):
             continue
         least, has = int(settings.get(COPIES, -1)), max(copies(wanted).values(), default=0)
         if has < least:
