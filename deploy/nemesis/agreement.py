@@ -100,12 +100,14 @@ def bound_s(judgement: Judgement, delay_s: int) -> float:
     """How long what is wrong may take to be right, by the delay D.
 
     A quota rests for its lag before it is observed, and again before it is judged (docs/quotas.md).
+    What changes in flight hid of its error the next observations prove (docs/counters.md).
     """
     rows_s = 4 * (delay_s + WINDOW_S) + 60
     counters = {each.table for each in COUNTER_TABLES.values()}
     if not {each.table for each in judgement.violations} <= counters:
         return rows_s
-    return rows_s + 2 * QUOTA_LAG_S + LOOKS * (QUOTA_LAG_S / 6 + delay_s + WINDOW_S)
+    proof_s = QUOTA_LAG_S + LOOKS * (QUOTA_LAG_S / 6 + delay_s + WINDOW_S)
+    return rows_s + QUOTA_LAG_S + 2 * proof_s
 
 
 def judged(

@@ -30,7 +30,7 @@ from tests.unit.nemesis.scene import NemesisScene
 KILL, PAUSE = InjectedFault.KILL_NODE, InjectedFault.PAUSE_BROKER
 ROW = Violation(ViolationName.NOT_CONVERGED, "messageidtable", ("a", 1), "modseq", {})
 DELAY_S = 10
-ROWS_BOUND_S, COUNTERS_BOUND_S = 108, 444
+ROWS_BOUND_S, COUNTERS_BOUND_S = 108, 660
 COUNTER = Violation(ViolationName.NOT_CONVERGED, "mailboxcounters", ("a",), "count", {})
 RUN = RunRecord(3, "5.0", "2026-11-28T01:02:03+00:00", 60, 300, {"node killed": 1}, {}, 0, 41.0)
 
