@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,7 +60,8 @@ def limited(cluster: SparkCluster) -> Iterator[None]:
         leader = each.daemon.pid()
         assert leader is not None
         for process in processes_of_session(leader):
-            (group / "cgroup.procs").write_text(str(process), encoding="ascii")
+            with suppress(ProcessLookupError):  # a shell that has started the JVM, and ended
+                (group / "cgroup.procs").write_text(str(process), encoding="ascii")
     try:
         yield
     finally:
