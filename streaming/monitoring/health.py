@@ -22,12 +22,9 @@ HUNG_AFTER = 60.0
 SLOW_HUNG_AFTER = 900.0
 """The same for a sweep, for counting and for the sampler, where one read takes minutes, and for a
 step of the start: our tables are made, and Spark begins. What a thread does before its first wait
-is such a step."""
+is such a step, and what it does after it was told to end."""
 STARTING = "start"
 """The name of the thread that starts a process, until its supervising thread begins."""
-
-STOPPING = "stop"
-"""The name of what ends a process, once it is told to; it may take as long as a slow step."""
 
 BATCH_WITHIN = 5
 """Times D + W within which a stream that is ready has ended a batch."""
@@ -79,7 +76,8 @@ class TurningStop(Event):
         """Seconds since the last turn of a thread that hangs; None if it turns or waits."""
         since = self._busy_since
         busy = 0.0 if since is None else self._clock() - since
-        return busy if busy > (self._hung_after if self.begun else SLOW_HUNG_AFTER) else None
+        turns = self.begun and not self._stop.is_set()
+        return busy if busy > (self._hung_after if turns else SLOW_HUNG_AFTER) else None
 
 
 @dataclass(slots=True)
@@ -107,18 +105,9 @@ class Health:
         turning = self._turning[name] = TurningStop(stop, hung_after, self.clock)
         return turning
 
-    def stopping(self, stop: Event) -> None:
-        """The process is told to end: it ends its last batch, and turns no more."""
-        if STOPPING not in self._turning:
-            self.watched(STOPPING, stop, SLOW_HUNG_AFTER)
-
     def dead(self) -> str | None:
-        """Why the process is not alive; None if it is.
-
-        Its start hangs, or its supervising thread, or once it is told to end, its end.
-        """
-        stops = STOPPING in self._turning
-        for name in (STOPPING,) if stops else (STARTING, self.supervising):
+        """Why the process is not alive: its start hangs, or its supervising thread; else None."""
+        for name in (STARTING, self.supervising):
             turning = self._turning.get(name)
             hung = None if turning is None else turning.hung_for()
             if hung is not None:

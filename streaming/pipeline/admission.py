@@ -63,8 +63,8 @@ class AdmissionControl:
         answers = self._answers(look)
         held = answers.trouble or answers.repairs_breaker
         counted, count = self._counted(look, held, batch, at)
-        if look.left_out:
-            look.take_left_out(MOST if self.breakers.opens(count) else None)
+        most = MOST if look.left_out and self.breakers.opens(count) else None
+        if look.left_out and look.take_left_out(most):
             counted, count = self._counted(look, held, batch, at)
         self.breakers.count(count)
         self.breakers.remember(counted, at)
@@ -123,7 +123,7 @@ class AdmissionControl:
         paused = self.mode is Mode.REPAIR and self.pauses.watch.why(target) is not None
         return None if paused else target
 
-    def _left_out(self, look: BatchLook) -> NewDifferences:
+    def _left_out(self, look: BatchLook) -> dict[tuple[str, Kind], int]:
         """The new differences that were left out, as far as they count.
 
         Their slots are not known: while there is a pilot, they count as outside it.
@@ -131,9 +131,7 @@ class AdmissionControl:
         new, nowhere = NewDifferences(), self.family.nowhere
         for each in look.left_out:
             new.update(each.new)
-        return NewDifferences(
-            {of: number for of, number in new.items() if self._target(*of, nowhere) is not None}
-        )
+        return {of: number for of, number in new.items() if self._target(*of, nowhere) is not None}
 
     def paused_because(self) -> Waiting | None:
         """Why no repair at all is possible now, whatever a batch holds; None if one is."""

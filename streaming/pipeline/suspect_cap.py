@@ -20,7 +20,7 @@ from reconcilers.words.model import Kind, Suspect
 MOST = 4_000
 """Most suspects of a slice that travel while the breaker of repairs is open, or opens."""
 READY = 10_000
-"""Most that the driver can take of a slice otherwise; of a share no fewer than open a breaker."""
+"""Most that it can take beside these otherwise; of a share no fewer than open a breaker."""
 TAKEN_TOGETHER = 500
 """The driver takes so many of a share, or none of them."""
 

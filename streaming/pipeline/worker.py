@@ -139,8 +139,8 @@ class BatchLook:
         self.times = self.times.and_of(other.times)
         self.echoes.extend(other.echoes)
 
-    def take_left_out(self, most: int | None = None) -> None:
-        """Let what was left out travel after all, as far as it can.
+    def take_left_out(self, most: int | None = None) -> bool:
+        """Let what was left out travel after all, as far as it can. Returns whether any does.
 
         Of the shares' parts as many are taken as make ``most`` suspects with those that travel.
         """
@@ -154,6 +154,7 @@ class BatchLook:
         self.left_out = left
         self.suspects = each_once([*self.suspects, *taken])
         self.examined += came_back(taken)
+        return bool(taken)
 
 
 def read_looks(pickled: Iterable[bytes]) -> BatchLook:

@@ -122,16 +122,9 @@ class Holding:
             self._acquire(self._lease)
             keep, health = self._lease.keep, self._threads.health
             self._threads.start(
-                "lease", lambda _: keep(health.watched("lease", self._over), self._dead)
+                "lease", lambda _: keep(health.watched("lease", self._over), health.dead)
             )
         return self._lease
-
-    def _dead(self) -> str | None:
-        """Why another stream is to take over. One that stops still ends its last batch."""
-        health = self._threads.health
-        if self._threads.stop.is_set():
-            health.stopping(self._over)
-        return health.dead()
 
     def _acquire(self, lease: Lease) -> None:
         while True:

@@ -14,7 +14,7 @@ from checkpoints.lease import Holder, Lease
 from reconcilers.words.errors import AlreadyRunning, EndedItself, Unreachable
 from streaming.commands.running import leases as holding
 from streaming.commands.running.threads import Threads
-from streaming.monitoring.health import SLOW_HUNG_AFTER
+from streaming.monitoring.health import HUNG_AFTER, SLOW_HUNG_AFTER
 from streaming.settings import Mode
 from tests.fakes.checkpoints.lease import MemoryLease
 from tests.stack.streams import until
@@ -41,12 +41,14 @@ def test_it_is_renewed_while_the_stream_stops(monkeypatch: pytest.MonkeyPatch) -
         assert why_dead[0]() is None
         now[0] += SLOW_HUNG_AFTER + 1
         assert why_dead[0]() == "thread start hangs: no turn for 901 s"
+        threads.health.watched("supervising", stop).wait(0)
+        now[0] += HUNG_AFTER
         stop.set()  # SIGTERM: the batch that runs has not ended yet
         assert why_dead[0]() is None
-        now[0] += SLOW_HUNG_AFTER
+        now[0] += SLOW_HUNG_AFTER - HUNG_AFTER
         assert why_dead[0]() is None
         now[0] += 1
-        assert why_dead[0]() == "thread stop hangs: no turn for 901 s"
+        assert why_dead[0]() == "thread supervising hangs: no turn for 901 s"
         assert not until[0].is_set()
         assert store.held_by("ours") is not None
     assert until[0].is_set()

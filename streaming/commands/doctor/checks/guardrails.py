@@ -11,7 +11,7 @@ from streaming.commands.doctor.checks.capture import bytes_of
 from streaming.commands.doctor.checks.check import CassandraContext, Check, fine, problem, warning
 from streaming.settings import CassandraSettings
 from streaming.tables.own_keyspace import replication as own_replication
-from streaming.tables.replication import copies
+from streaming.tables.replication import Replication, copies
 
 MUST_BE_ON = {
     "user_timestamps_enabled": "repairs, journal and canaries carry write times of their own",
@@ -54,9 +54,10 @@ def guardrails(context: CassandraContext) -> Iterator[Check]:
             f"the guardrails are not known: {refused}", "grant SELECT on keyspace system_views"
         )
         return
+    missing = _to_be_made(context)
     for node, settings in told.items():
         found = [problem(f"{node} has {each}", ADVICE) for each in _of_node(settings, cassandra)]
-        found += [problem(f"{node} has {each}", MAKE) for each in _of_keyspaces(settings, context)]
+        found += [problem(f"{node} has {each}", MAKE) for each in _of_keyspaces(settings, missing)]
         yield from found or [fine(f"no guardrail of {node} refuses our statements")]
 
 
@@ -81,16 +82,19 @@ def _of_node(settings: Mapping[str, str], cassandra: CassandraSettings) -> Itera
             yield f"{name}: {', '.join(sorted(used))}, which the reconciler uses"
 
 
-def _of_keyspaces(settings: Mapping[str, str], context: CassandraContext) -> Iterator[str]:
-    """What refuses our keyspaces that are still to be made, as they are then made."""
+def _to_be_made(context: CassandraContext) -> Mapping[str, Replication]:
+    """Those of our keyspaces that are missing, as they are made."""
     cluster, cassandra = context.cluster, context.settings.cassandra
     made_as = {
         context.settings.canary.keyspace: ONE_COPY,
         cassandra.own_keyspace: own_replication(cassandra, cluster.store(cassandra)),
     }
-    for keyspace, wanted in made_as.items():
-        if cluster.replication(keyspace):
-            continue
+    return {name: each for name, each in made_as.items() if not cluster.replication(name)}
+
+
+def _of_keyspaces(settings: Mapping[str, str], missing: Mapping[str, Replication]) -> Iterator[str]:
+    """What refuses the keyspaces that are still to be made."""
+    for keyspace, wanted in missing.items():
         least, has = int(settings.get(COPIES, -1)), max(copies(wanted).values(), default=0)
         if has < least:
             yield f"{COPIES}: {least}, but keyspace {keyspace} is made with {has}"
