@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cassandra import Unauthorized
+from cassandra import InvalidRequest, Unauthorized
 from cassandra.auth import PlainTextAuthenticator
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.connection import ConnectionShutdown
@@ -342,13 +342,13 @@ def test_a_read_of_too_many_partitions_is_named_by_doctor(
 def test_a_keyspace_that_too_many_copies_are_asked_of_is_made_by_a_superuser(
     guarded: Stack, config: Path, admin: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with threshold(guarded, "MinimumReplicationFactor", 3):
+    with copies_by_default(guarded, 3), threshold(guarded, "MinimumReplicationFactor", 3):
         until("the agent is back", lambda: doctor(config) == 0)
         assert REFUSES_COPIES not in capsys.readouterr().out
-        admin.execute("DROP KEYSPACE reconciler_canary")
+        dropped(admin)
         assert doctor(config) == 1
         assert REFUSES_COPIES in capsys.readouterr().out
-        made_by_admin(config, admin)
+        made_by_admin(config)
     until("the agent has its table", lambda: doctor(config) == 0)
 
 
@@ -362,10 +362,10 @@ def test_a_keyspace_whose_strategy_is_refused_is_made_by_a_superuser(
     if release == "4.1":
         pytest.skip("this Cassandra has no such guardrail")
     with guardrail(guarded, "SimpleStrategyEnabled", False):
-        admin.execute("DROP KEYSPACE reconciler_canary")
+        dropped(admin)
         assert doctor(config) == 1
         assert "problem  127.0.0.1 has simplestrategy_enabled: false" in capsys.readouterr().out
-        made_by_admin(config, admin)
+        made_by_admin(config)
     until("the agent has its table", lambda: doctor(config) == 0)
 
 
@@ -375,12 +375,24 @@ REFUSES_COPIES = (
 )
 
 
-def made_by_admin(config: Path, admin: Session) -> None:
+def dropped(admin: Session) -> None:
+    """The canaries' keyspace is dropped; a moment later Cassandra drops the rights on it."""
+    admin.execute("DROP KEYSPACE reconciler_canary")
+    rights = "LIST ALL PERMISSIONS ON KEYSPACE reconciler_canary OF reconciler"
+
+    def gone() -> bool:
+        try:
+            return not [each for each in admin.execute(rights) if "canary" in each["resource"]]
+        except InvalidRequest:
+            return True
+
+    until("the rights on it are gone", gone)
+
+
+def made_by_admin(config: Path) -> None:
     """What doctor finds missing is made, and the role has its rights on it."""
     fix = ("--fix", "--admin-username", ADMIN.username, "--admin-password-file")
     doctor(config, *fix, str(config.with_name("password")))
-    for statement in roles.statements(with_grants_of=()):
-        admin.execute(statement)
 
 
 @contextmanager
@@ -427,15 +439,37 @@ def threshold(stack: Stack, name: str, fails: int) -> Iterator[None]:
 
 
 @contextmanager
+def copies_by_default(stack: Stack, number: int) -> Iterator[None]:
+    """Meanwhile keyspaces have as many copies by default; no guardrail may ask for more."""
+    with beans_of(stack) as (jvm, beans):
+        name = jvm.java.javax.management.ObjectName("org.apache.cassandra.db:type=StorageService")
+        attribute, new = "DefaultKeyspaceReplicationFactor", jvm.java.javax.management.Attribute
+        before = beans.getAttribute(name, attribute)
+        beans.setAttribute(name, new(attribute, number))
+        try:
+            yield
+        finally:
+            beans.setAttribute(name, new(attribute, before))
+
+
+@contextmanager
 def guardrails_of(stack: Stack) -> Iterator[tuple[Jvm, Any, Any]]:
     """A JVM, a node's beans, and the name of the one of its guardrails."""
+    with beans_of(stack) as (jvm, beans):
+        management = jvm.java.javax.management
+        yield jvm, beans, management.ObjectName("org.apache.cassandra.db:type=Guardrails")
+
+
+@contextmanager
+def beans_of(stack: Stack) -> Iterator[tuple[Jvm, Any]]:
+    """A JVM that reads JMX, and a node's beans."""
     port = stack.spec.ports.cassandra_jmx
     with closing(Jvm(60.0)) as jvm:
         management = jvm.java.javax.management
         address = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"
         url = management.remote.JMXServiceURL(address)
         beans = management.remote.JMXConnectorFactory.connect(url, None).getMBeanServerConnection()
-        yield jvm, beans, management.ObjectName("org.apache.cassandra.db:type=Guardrails")
+        yield jvm, beans
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -10,13 +11,13 @@ import pytest
 from checkpoints.bookmarks import Bookmark
 from reconcilers.declared.family import Schema
 from reconcilers.words.model import Micros
-from streaming.commands.doctor.checks import canary
+from streaming.commands.doctor.checks import ON_CASSANDRA, canary, permissions
 from streaming.commands.doctor.checks.check import CassandraContext, Check, Level
 from streaming.settings import Settings
 from streaming.tables import Cluster
 from tests.builders.canaries import reached
 from tests.builders.rows import NOW, SECOND
-from tests.fakes.checked_cluster import NETWORK, FakeCluster
+from tests.fakes.checked_cluster import NETWORK, FakeCluster, looked
 
 TABLE: Schema = {
     "canary": {"place": "text", "idle_us": "bigint", "written_ms": "bigint", "partitions": "int"}
@@ -66,6 +67,19 @@ def test_a_table_that_is_not_there_is_made_by_fix() -> None:
     check = of_table(cluster)
     assert check.level is Level.PROBLEM
     assert [cql.split()[1] for cql in check.cql] == ["KEYSPACE", "TABLE"]
+
+
+def test_its_keyspace_is_made_before_rights_on_it_are_granted() -> None:
+    """Cassandra refuses a grant on a keyspace that is missing."""
+    cluster = WithCanaries()
+    cluster.tables = {}
+    asked = [each for each in ON_CASSANDRA if each in (canary.canary_table, permissions.role)]
+    checks = [check for each in asked for check in looked(each, cluster)]
+    cql = [statement for check in checks for statement in check.cql]
+    place = "KEYSPACE.* reconciler_canary"
+    made = next(n for n, each in enumerate(cql) if re.match(f"CREATE {place}", each))
+    granted = next(n for n, each in enumerate(cql) if re.match(f"GRANT .*{place}", each))
+    assert made < granted
 
 
 def test_a_table_of_an_older_version_gets_its_column_by_fix() -> None:

@@ -23,6 +23,7 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     structure.james_tables,
     structure.optional_tables,
     structure.own_keyspace,
+    canaries.canary_table,  # before rights are granted on its keyspace
     structure.copies_and_levels,
     structure.clocks,
     rights.truth_readable,
@@ -36,7 +37,6 @@ ON_CASSANDRA: tuple[Callable[[CassandraContext], Iterator[Check]], ...] = (
     capture.cdc_on,
     capture.node_settings,
     capture.agents,
-    canaries.canary_table,
     canaries.canaries_heard,
     space.memory_space,
 )
