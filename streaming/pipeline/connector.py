@@ -22,9 +22,13 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from reconcilers.words.errors import Misconfigured, Unreachable
+from streaming.pipeline.jvm import need_no_host_name
 
 FOLDER = Path(sys.prefix, "share", "james-reconciler", "jars")
 """Where they are unless ``stream.jars`` is set: in the Python environment of the package."""
+
+CAUSE = "Caused by: "
+"""The beginning of a line of a Java stack trace that names an error behind the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +143,22 @@ def _fetched(jars: list[Jar], folder: Path, conf: SparkConf) -> Iterator[Jar]:
 @contextmanager
 def _gateway(conf: SparkConf, output: IO[bytes]) -> Iterator[JavaGateway]:
     """A JVM of Spark's without a session. Raises `Misconfigured` if it does not start."""
+    need_no_host_name()
     try:
         gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
     except PySparkRuntimeError as failed:
         output.seek(0)
-        told = output.read().decode(errors="replace").strip().splitlines() or ["no message"]
-        raise Misconfigured(f"Spark does not start: {told[-1]}") from failed
+        raise Misconfigured(f"Spark does not start: {_cause(output.read())}") from failed
     try:
         yield gateway
     finally:
         gateway.shutdown()
         gateway.proc.stdin.close()  # it ends then
         gateway.proc.wait()
+
+
+def _cause(output: bytes) -> str:
+    """The innermost error that a JVM wrote, else its last line."""
+    told = output.decode(errors="replace").strip().splitlines() or ["no message"]
+    causes = [each.removeprefix(CAUSE) for each in told if each.startswith(CAUSE)]
+    return [*told, *causes][-1]

@@ -45,6 +45,11 @@ ALWAYS_WARNED = "WARNING: Using incubator modules"
 """The beginning of a line that Spark's JVM writes at each start, and that needs no action."""
 
 
+def need_no_host_name() -> None:
+    """Let a JVM that this process starts work on a host whose name means no address."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
 def launch_jvm(conf: SparkConf) -> JavaGateway:
     """Start the JVM with a thread that logs its output; that of `spark-submit` runs already.
 

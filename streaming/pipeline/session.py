@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from reconcilers.words.errors import Misconfigured, Unreachable
 from streaming.pipeline.executors import ExecutorWatch, asked_for
-from streaming.pipeline.jvm import LOG4J, launch_jvm
+from streaming.pipeline.jvm import LOG4J, launch_jvm, need_no_host_name
 from streaming.pipeline.needs import brings_jars, connector_jars
 from streaming.pipeline.spark_errors import STOPPED, spark_there
 from streaming.pipeline.spark_state import RunningSpark
@@ -123,6 +123,7 @@ def _set_environment(settings: Settings) -> None:
             os.environ[name] = section.password
     if settings.stream.is_local:
         os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers use the system's
+        need_no_host_name()
     elif interpreter is not None:
         os.environ["PYSPARK_PYTHON"] = interpreter  # Spark reads it of spark-submit only
 

@@ -69,3 +69,12 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "jars").touch()
     with pytest.raises(Misconfigured, match=f"jars in {tmp_path / 'jars'}: .* exists"):
         list(fetch(tmp_path / "jars", {}))
+
+
+def test_a_jvm_that_does_not_start_is_told_with_its_innermost_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "host.invalid")
+    told = r"^Spark does not start: java.net.UnknownHostException: host.invalid: [^\t]*$"
+    with pytest.raises(Misconfigured, match=told):
+        list(fetch(tmp_path / "jars", {}))
