@@ -11,7 +11,7 @@ STREAMS := $(filter-out %_past.py,$(wildcard tests/stack/test_stream_*.py))
 SECOND := tests/stack/test_p*.py tests/stack/test_rep*.py $(STREAMS)
 THIRD := tests/unit tests/property tests/spark tests/contract \
   tests/stack/test_stream_past.py tests/stack/test_n*.py tests/stack/test_ra*.py tests/stack/test_[t-z]*.py
-OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes stream_rights rights_races stream_attachments attachment_races counters canary poison sweep replay) \
+OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes stream_rights rights_races stream_attachments attachment_races counters canary poison sweep replay role secure) \
   tests/contract/test_undecoded_tables.py tests/contract/test_node_clocks.py
 SOURCES := reconcilers checkpoints streaming deploy tests
 
@@ -119,7 +119,7 @@ test-long-copies: ## three nodes with a copy of each row on each, restarted, lat
 test-long-nemesis: ## a fault-injection run of ten minutes on three nodes; cuts of connections, clocks, full disks
 
 test-long-cluster: ## streams on a Spark cluster whose executors are killed and paused
-test-long-older-cassandra: setup ## repairs, index tables, rights, attachments, counters, canaries, poison, sweep and replay on Cassandra 4.1
+test-long-older-cassandra: setup ## repairs, index tables, rights, attachments, counters, canaries, poison, sweep, replay, roles and TLS on Cassandra 4.1
 	$(PYTEST) -m stack --release=4.1 --durations=10 $(OLDER)
 
 test-long-slow-sync: setup ## counters where Cassandra syncs its commit log every ten seconds, its default

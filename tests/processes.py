@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -39,15 +39,15 @@ def servers_of(stack: Endpoints) -> dict[str, int]:
     return {name: pid for name, pid in found.items() if pid is not None}
 
 
-def spent_by(servers: Mapping[str, int], session: int) -> Spent:
-    """What the servers and all processes of a stream's session have spent since they began.
+def spent_by(servers: Mapping[str, int], *sessions: int) -> Spent:
+    """What the servers and all processes of a stream's sessions have spent since they began.
 
     Of children that have ended a process has the time itself, once it has waited for them.
     """
     spent: dict[str, float] = defaultdict(float)
     for name, pid in servers.items():
         spent[name] += _seconds(Path(f"/proc/{pid}"))
-    for process in _members(session):
+    for process in _members(*sessions):
         role = _role(process)
         spent[role] += _seconds(process)
         if role == JVM:
@@ -57,9 +57,9 @@ def spent_by(servers: Mapping[str, int], session: int) -> Spent:
     return dict(spent)
 
 
-def workers_rss(session: int) -> list[float]:
-    """Resident MiB of the Python workers in a session (they leave the process group)."""
-    return [_rss(each) for each in _members(session) if _role(each) == WORKERS]
+def workers_rss(*sessions: int) -> list[float]:
+    """Resident MiB of the Python workers in some sessions (they leave the process group)."""
+    return [_rss(each) for each in _members(*sessions) if _role(each) == WORKERS]
 
 
 def pids_of(session: int) -> list[int]:
@@ -71,13 +71,15 @@ def pids_of(session: int) -> list[int]:
 class CpuWatch:
     """Samples of what is spent, taken by a thread of its own while it is entered.
 
-    ``rss`` is the largest resident memory of a Python worker so far, MiB.
+    ``rss`` is the largest resident memory of a Python worker so far, MiB. ``elsewhere`` are the
+    sessions of executors that a cluster has started.
     """
 
     servers: Mapping[str, int]
     session: int
     samples: list[tuple[float, Spent]] = field(default_factory=list)
     rss: float = 0.0
+    elsewhere: Sequence[int] = ()
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -103,8 +105,9 @@ class CpuWatch:
 
     def _watch(self) -> None:
         while not self._over.wait(EVERY):
-            self.samples.append((time.time(), spent_by(self.servers, self.session)))
-            self.rss = max([self.rss, *workers_rss(self.session)])
+            ours = (self.session, *self.elsewhere)
+            self.samples.append((time.time(), spent_by(self.servers, *ours)))
+            self.rss = max([self.rss, *workers_rss(*ours)])
 
     def _at(self, moment: float) -> Spent:
         """Between two samples everything is spent evenly."""
@@ -119,11 +122,12 @@ class CpuWatch:
         return found
 
 
-def _members(session: int) -> Iterator[Path]:
+def _members(*sessions: int) -> Iterator[Path]:
+    wanted = {*map(str, sessions)}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             numbers = _stat(process)
-            if numbers and numbers[3] == str(session):
+            if numbers and numbers[3] in wanted:
                 yield process
 
 

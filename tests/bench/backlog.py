@@ -163,14 +163,20 @@ def wait_until_captured(config: Path, before: int, changes: int) -> float:
         assert time.monotonic() - began < PATIENCE, f"captured only {now} after {before}"
 
 
-def work_off(config: Path, trace: Path, stack: Endpoints) -> Measured:
-    """Run a stream until everything in Kafka has been examined, and no key waits any more."""
+def work_off(
+    config: Path, trace: Path, stack: Endpoints, executors: Sequence[int] = ()
+) -> Measured:
+    """Run a stream until everything in Kafka has been examined, and no key waits any more.
+
+    ``executors`` are the sessions in which a cluster runs executors.
+    """
     stream = Stream(
         config, environment={TRACE: str(trace), **LONG_LIVED}, program=module("tests.bench.traced")
     )
     times = load(config).stream
     waits = times.delay + 3 * times.window
-    with stream, CpuWatch(servers_of(stack), stream.session) as watch:
+    servers = servers_of(stack)
+    with stream, CpuWatch(servers, stream.session, elsewhere=executors) as watch:
 
         def idle() -> bool:
             assert stream.died() is None, stream.log.read_text()[-3000:]

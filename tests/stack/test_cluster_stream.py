@@ -6,22 +6,28 @@ with executors of its own.
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from shutil import which
 
 import pytest
 
 from checkpoints.clock import to_seconds
+from deploy.embedded.settings_file import as_toml
 from deploy.embedded.spark_cluster import SparkCluster
 from streaming.pipeline.failures import ALONE_FOR
+from tests.endpoints import Running
 from tests.stack.blows import Blows
 from tests.stack.conftest import Scenes
+from tests.stack.namespace import THERE, namespace
 from tests.stack.pasts import lose, uncaptured
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.spark_looks import PACKAGES
-from tests.stack.streams import PATIENCE, Stream, until
+from tests.stack.streams import PATIENCE, Stream, module, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.long(part="cluster")]
 
@@ -142,18 +148,27 @@ def test_a_record_that_kills_each_executor_is_given_up_and_the_others_are_repair
     assert len(scene.stream.said("is given up: a dead letter")) == 1
 
 
-def test_a_driver_that_is_started_in_another_folder_goes_on(scene: Scene, tmp_path: Path) -> None:
-    """It has nothing of the killed one: no checkpoint, no temporary files."""
+@pytest.mark.skipif(os.getuid() != 0 or which("ip") is None, reason="needs root and ip")
+def test_a_driver_that_is_started_in_another_folder_and_namespace_goes_on(
+    scene: Scene, cluster: SparkCluster, running: Running, tmp_path: Path
+) -> None:
+    """It has nothing of the killed one: no checkpoint, no temporary files, no address."""
     killed = scene.stream
     before = broken(scene)
     killed.kill()
     missed = broken(scene)
+    settings = tomllib.loads(killed.config.read_text(encoding="utf-8"))
+    settings["stream"] |= {"checkpoint_dir": str(tmp_path / "checkpoint")}
+    settings["spark"] |= {"spark.driver.host": THERE, "spark.driver.bindAddress": THERE}
     moved = tmp_path / "moved.toml"
-    old, new = str(killed.config.parent / "checkpoint"), str(tmp_path / "checkpoint")
-    text = killed.config.read_text(encoding="utf-8")
-    assert old in text
-    moved.write_text(text.replace(old, new), encoding="utf-8")
-    with Stream(moved) as stream:
+    moved.write_text(as_toml(settings), encoding="utf-8")
+    servers = running.endpoints
+    addresses = (servers.bootstrap_servers, servers.agent_http, cluster.url)
+    ports = (servers.cassandra_port, *(int(each.rpartition(":")[2]) for each in addresses))
+    with (
+        namespace(ports) as inside,
+        Stream(moved, program=(*inside, *module("streaming.app"))) as stream,
+    ):
         stream.wait_until_watching()
         for place in (*before, *missed):
             scene.await_verified(place.row)

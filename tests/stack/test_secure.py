@@ -60,6 +60,7 @@ def config(secure: Stack, admin: Session, tmp_path_factory: pytest.TempPathFacto
             "password_file": str(folder / "kafka.password"),
             "group": f"{OWN}.{secure.keyspace}",
         },
+        "rights": {"truth": "eventstore"},
     }
     endpoints = Endpoints.of(secure.describe())
     return write_settings(folder / "reconcile.toml", endpoints, secure.keyspace, OWN, changes)
@@ -222,7 +223,7 @@ def test_a_difference_is_repaired_and_a_sweep_and_a_replay_run(
     assert "message: 2 rows were compared, 0 suspects found" in swept
     assert "message" in succeed(config, "replay", "--from-time", "2026-01-01T00:00")
     assert "every change has been received since" in succeed(config, "status")
-    assert stream.died() is None
+    assert (stream.died(), stream.said("the query died")) == (None, [])
 
 
 HARD = 'p"a\\q${x}'

@@ -24,13 +24,13 @@ def test_between_two_samples_everything_is_spent_evenly() -> None:
 
 
 def test_a_session_spends_what_its_processes_spend() -> None:
-    before = spent_by({"this": os.getpid()}, session=-1)
+    before = spent_by({"this": os.getpid()}, -1)
     with subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) as busy:
         try:
             until("it has spent some", lambda: spent_by({}, busy.pid).get(DRIVER, 0.0) > 0.1)
         finally:
             busy.kill()
-    after = spent_by({"this": os.getpid()}, session=-1)
+    after = spent_by({"this": os.getpid()}, -1)
     assert after["this"] - before["this"] > 0.1  # it has waited for its child
     assert spent_by({}, busy.pid) == {}
 
