@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kafka.errors import KafkaError
 
-from reconcilers.words.errors import Misconfigured
+from reconcilers.words.errors import Misconfigured, Unreachable
 from streaming.settings import KAFKA_PASSWORD, KafkaSettings, login_now, tls_context
 
 log = logging.getLogger("reconciler")
@@ -107,6 +107,20 @@ def spark_options(settings: KafkaSettings, folder: Path | None) -> dict[str, str
     """
     tls_context(settings)
     return {f"kafka.{name}": value for name, value in _java_options(settings, folder)}
+
+
+def files_since(settings: KafkaSettings) -> Iterator[str]:
+    """When the newest of the files for TLS and login was written; nothing if there are none.
+
+    Raises `Unreachable` while one is being replaced.
+    """
+    files = (settings.tls_ca, settings.tls_certificate, settings.tls_key, settings.password_file)
+    try:
+        times = [each.stat().st_mtime_ns for each in files if each is not None]
+    except OSError as meanwhile:
+        raise Unreachable(f"{meanwhile.filename}: {meanwhile.strerror}") from meanwhile
+    if times:
+        yield f"{max(times):x}"
 
 
 def _java_options(settings: KafkaSettings, folder: Path | None) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from checkpoints.bookmarks import OffsetRanges, nested
 from reconcilers.words.errors import Misconfigured, Unreachable
 from streaming.settings import KafkaSettings, Mode
-from streaming.topics.clients import spark_options
+from streaming.topics.clients import files_since, spark_options
 
 
 def suspects_of(settings: KafkaSettings, mode: Mode) -> str:
@@ -42,13 +42,15 @@ def batch_options(
     """Options of a batch read of these ranges: first offset, and the one after the last.
 
     ``folder`` as of `clients.spark_options`. Nothing is committed to its group, which is not the
-    operator's. Spark needs it to keep its consumers. Raises `Unreachable`.
+    operator's. Spark keeps consumers by it, with the certificates and the password of their
+    beginning: so it is another one when a file of these is replaced. Raises `Unreachable`.
     """
+    login = _spark_options(settings, folder)
     begin = nested({place: first for place, (first, _) in ranges.items()})
     end = nested({place: last for place, (_, last) in ranges.items()})
     return {
-        **_spark_options(settings, folder),
-        "kafka.group.id": f"{settings.group}.reader",
+        **login,
+        "kafka.group.id": ".".join((settings.group, "reader", *files_since(settings))),
         "assign": json.dumps({topic: sorted(each) for topic, each in begin.items()}),
         "startingOffsets": json.dumps(begin),
         "endingOffsets": json.dumps(end),

@@ -1,5 +1,6 @@
 """How clients of Kafka are told to connect (real: `stack/test_secure.py`)."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,21 @@ def test_while_files_are_replaced_a_client_stays_and_spark_waits(tmp_path: Path)
         batch_options(settings, RANGES, tmp_path)
     file.write_text("second\n")
     assert client.now() is not first
+
+
+def test_readers_that_spark_keeps_are_others_when_a_file_is_replaced(tmp_path: Path) -> None:
+    def group(settings: KafkaSettings) -> str:
+        return batch_options(settings, RANGES, tmp_path)["kafka.group.id"]
+
+    file = tmp_path / "password"
+    file.write_text("first\n")
+    settings = logging_in(password=None, password_file=file)
+    first = group(settings)
+    assert first.startswith(f"{settings.group}.reader.")
+    assert group(settings) == first
+    os.utime(file, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns + 1))
+    assert group(settings) != first
+    assert group(PLAIN) == f"{PLAIN.group}.reader"
 
 
 def test_logins_of_several_threads_are_written_apart(tmp_path: Path) -> None:
