@@ -16,6 +16,9 @@ fi
 
 case "${1:-}" in
     executor)
+        # An executor copies jars into its working folder.
+        folders=${SPARK_LOCAL_DIRS:-/tmp}
+        cd "$(mktemp -d "${folders%%,*}/executor-XXXXXX")"
         # Spark numbers the options of the JVM: SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1, …
         set -- java "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY"
         number=0

@@ -34,10 +34,10 @@ def run(command: list[str], environment: dict[str, str]) -> subprocess.Completed
 
 
 def stand_in(folder: Path, name: str) -> str:
-    """A PATH whose `name` prints its arguments, one a line."""
+    """A PATH whose `name` prints its arguments, one a line, and as an error where it runs."""
     program = folder / "bin" / name
     program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\npwd >&2\n', encoding="utf-8")
     program.chmod(0o755)
     return f"{program.parent}:{os.environ['PATH']}"
 

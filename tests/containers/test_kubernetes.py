@@ -119,8 +119,12 @@ def test_an_executor_has_memory_for_a_python_worker_on_each_core(tmp_path: Path)
 
 
 def test_the_image_starts_an_executor_as_spark_asks_for_it(tmp_path: Path) -> None:
+    """In a folder that it can write."""
     entrypoint = str(DEPLOY / "spark" / "entrypoint.sh")
-    done = run([entrypoint, "executor"], {**EXECUTOR, "PATH": stand_in(tmp_path, "java")})
+    given = {"PATH": stand_in(tmp_path, "java"), "SPARK_LOCAL_DIRS": f"{tmp_path},/elsewhere"}
+    done = run([entrypoint, "executor"], EXECUTOR | given)
+    where = Path(done.stderr.strip())
+    assert (where.parent, where.name[:9]) == (tmp_path, "executor-")
     before, after = done.stdout.split("\norg.apache.spark.scheduler.cluster.k8s.")
     assert before.splitlines() == [
         *("-Xms1024m", "-Xmx1024m", "-Dspark.driver.port=7078", "-Dspark.x=a b"),
