@@ -35,9 +35,13 @@ def namespace(ports: Sequence[int]) -> Iterator[Sequence[str]]:
             _ip(words)
         for words in (f"addr add {THERE}/30 dev {inner}", f"link set {inner} up", "link set lo up"):
             _ip(f"-n {NAME} {words}")
+        closed = [port for port in ports if not is_open(port, HERE)]  # others listen everywhere
         outside: tuple[str, ...] = ()
-        for where, source, target in ((outside, HERE, LOOPBACK), (INSIDE, LOOPBACK, HERE)):
-            command = [*where, *module(__name__), source, target, *map(str, ports)]
+        for where, source, target, some in (
+            (outside, HERE, LOOPBACK, closed),
+            (INSIDE, LOOPBACK, HERE, ports),
+        ):
+            command = [*where, *module(__name__), source, target, *map(str, some)]
             forwarder = undone.enter_context(subprocess.Popen(command))
             undone.callback(forwarder.kill)
         until("its ports are open", lambda: all(is_open(port, HERE) for port in ports))
