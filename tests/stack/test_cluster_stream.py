@@ -7,7 +7,6 @@ with executors of its own.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,7 +16,6 @@ from shutil import which
 import pytest
 
 from checkpoints.clock import to_seconds
-from deploy.embedded.settings_file import as_toml
 from deploy.embedded.spark_cluster import SparkCluster
 from streaming.pipeline.failures import ALONE_FOR
 from tests.endpoints import Running
@@ -157,11 +155,16 @@ def test_a_driver_that_is_started_in_another_folder_and_namespace_goes_on(
     before = broken(scene)
     killed.kill()
     missed = broken(scene)
-    settings = tomllib.loads(killed.config.read_text(encoding="utf-8"))
-    settings["stream"] |= {"checkpoint_dir": str(tmp_path / "checkpoint")}
-    settings["spark"] |= {"spark.driver.host": THERE, "spark.driver.bindAddress": THERE}
+    text = killed.config.read_text(encoding="utf-8")
+    address = "".join(f'spark.driver.{name} = "{THERE}"\n' for name in ("host", "bindAddress"))
+    for old, new in (
+        (str(killed.config.parent / "checkpoint"), str(tmp_path / "checkpoint")),
+        ("[spark]\n", f"[spark]\n{address}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
     moved = tmp_path / "moved.toml"
-    moved.write_text(as_toml(settings), encoding="utf-8")
+    moved.write_text(text, encoding="utf-8")
     servers = running.endpoints
     addresses = (servers.bootstrap_servers, servers.agent_http, cluster.url)
     ports = (servers.cassandra_port, *(int(each.rpartition(":")[2]) for each in addresses))
