@@ -109,9 +109,10 @@ def spark_options(settings: KafkaSettings, folder: Path | None) -> dict[str, str
     return {f"kafka.{name}": value for name, value in _java_options(settings, folder)}
 
 
-def files_since(settings: KafkaSettings) -> Iterator[str]:
-    """When the newest of the files for TLS and login was written; nothing if there are none.
+def files_version(settings: KafkaSettings) -> Iterator[str]:
+    """A number that changes with each file for TLS or login; nothing if there are none.
 
+    It is taken before the files are read: then no reader has older files than its number says.
     Raises `Unreachable` while one is being replaced.
     """
     files = (settings.tls_ca, settings.tls_certificate, settings.tls_key, settings.password_file)
@@ -120,7 +121,7 @@ def files_since(settings: KafkaSettings) -> Iterator[str]:
     except OSError as meanwhile:
         raise Unreachable(f"{meanwhile.filename}: {meanwhile.strerror}") from meanwhile
     if times:
-        yield f"{max(times):x}"
+        yield f"{sum(times):x}"
 
 
 def _java_options(settings: KafkaSettings, folder: Path | None) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from checkpoints.bookmarks import OffsetRanges, nested
 from reconcilers.words.errors import Misconfigured, Unreachable
 from streaming.settings import KafkaSettings, Mode
-from streaming.topics.clients import files_since, spark_options
+from streaming.topics.clients import files_version, spark_options
 
 
 def suspects_of(settings: KafkaSettings, mode: Mode) -> str:
@@ -45,12 +45,12 @@ def batch_options(
     operator's. Spark keeps consumers by it, with the certificates and the password of their
     beginning: so it is another one when a file of these is replaced. Raises `Unreachable`.
     """
-    login = _spark_options(settings, folder)
+    version = [*files_version(settings)]
     begin = nested({place: first for place, (first, _) in ranges.items()})
     end = nested({place: last for place, (_, last) in ranges.items()})
     return {
-        **login,
-        "kafka.group.id": ".".join((settings.group, "reader", *files_since(settings))),
+        **_spark_options(settings, folder),
+        "kafka.group.id": ".".join((settings.group, "reader", *version)),
         "assign": json.dumps({topic: sorted(each) for topic, each in begin.items()}),
         "startingOffsets": json.dumps(begin),
         "endingOffsets": json.dumps(end),

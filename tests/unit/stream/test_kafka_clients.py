@@ -16,8 +16,14 @@ from kafka.errors import (
 from checkpoints.bookmarks import OffsetRanges
 from reconcilers.words.errors import Rejected, Unreachable
 from streaming.settings import KafkaSettings
-from streaming.topics import batch_options, kafka_errors, stream_options
-from streaming.topics.clients import LOGIN_FILE, Renewed, python_options, spark_options
+from streaming.topics import batch_options, kafka_errors, names, stream_options
+from streaming.topics.clients import (
+    LOGIN_FILE,
+    Renewed,
+    files_version,
+    python_options,
+    spark_options,
+)
 
 SECRET = 'correct "horse" \\battery'
 LOGIN = {
@@ -126,9 +132,43 @@ def test_readers_that_spark_keeps_are_others_when_a_file_is_replaced(tmp_path: P
     first = group(settings)
     assert first.startswith(f"{settings.group}.reader.")
     assert group(settings) == first
-    os.utime(file, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns + 1))
+    written = file.stat().st_mtime_ns
+    os.utime(file, ns=(written, written + 1))
     assert group(settings) != first
     assert group(PLAIN) == f"{PLAIN.group}.reader"
+
+
+def test_a_file_that_is_older_than_the_others_is_another_file_too(tmp_path: Path) -> None:
+    ca, password = tmp_path / "ca.pem", tmp_path / "password"
+    groups = set[str]()
+    for written in (1, 2):
+        for file, at in ((ca, 5), (password, written)):
+            file.touch()
+            os.utime(file, ns=(at, at))
+        settings = logging_in(
+            security_protocol="SASL_SSL", tls_ca=ca, password=None, password_file=password
+        )
+        groups.update(files_version(settings))
+    assert len(groups) == 2
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else Spark keeps a reader with the old password by the new name."""
+    file = tmp_path / "password"
+    file.write_text("first\n")
+    settings = logging_in(password=None, password_file=file)
+    (before,) = files_version(settings)
+
+    def replaced(*given: Any) -> dict[str, str]:
+        options = spark_options(*given)
+        os.utime(file, ns=(1, 1))
+        return options
+
+    monkeypatch.setattr(names, "spark_options", replaced)
+    group = batch_options(settings, RANGES, tmp_path)["kafka.group.id"]
+    assert group == f"{settings.group}.reader.{before}"
 
 
 def test_logins_of_several_threads_are_written_apart(tmp_path: Path) -> None:
