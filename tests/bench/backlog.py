@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cassandra.cluster import Session
+
+from deploy.mailserver.filler import touch
 from reconcilers.declared.projections import MESSAGE_PROJECTIONS
 from streaming.settings import Settings, load
 from streaming.topics import Watcher
@@ -18,6 +21,8 @@ from tests.stack.streams import Stream, module, until, write_settings
 
 CHANGES = int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0]))
 """Fewer for a quick try."""
+OURS = (JVM, WORKERS, DRIVER)
+"""The stream's own processes."""
 MAILBOXES = 200
 TABLES = ("imapuidtable", "messageidtable")
 QUIET = 10.0
@@ -49,9 +54,13 @@ class Measured:
     @property
     def for_changes(self) -> float:
         """CPU seconds of the stream, without its compiler and what it spends idle meanwhile."""
-        ours = (JVM, WORKERS, DRIVER)
-        idle = sum(self.idle.get(each, 0.0) for each in ours)
-        return sum(self.spent.get(each, 0.0) for each in ours) - idle * self.seconds
+        idle = sum(self.idle.get(each, 0.0) for each in OURS)
+        return sum(self.spent.get(each, 0.0) for each in OURS) - idle * self.seconds
+
+    @property
+    def own(self) -> float:
+        """Core-µs a change of the stream's own processes, without Java's compiler."""
+        return sum(self.spent.get(each, 0.0) for each in OURS) / CHANGES * 1e6
 
     @property
     def events(self) -> int:
@@ -161,6 +170,17 @@ def wait_until_captured(config: Path, before: int, changes: int) -> float:
         if enough and time.monotonic() - since > QUIET:
             return since - began
         assert time.monotonic() - began < PATIENCE, f"captured only {now} after {before}"
+
+
+def change_all(session: Session, config: Path, keyspace: str, flag: str) -> float:
+    """Turn a flag over on every row, and wait until all is in Kafka; seconds from the first write.
+
+    ``config`` names the topic.
+    """
+    before, began = records(config), time.monotonic()
+    assert touch(session, keyspace, CHANGES, flag) == CHANGES
+    touched_in = time.monotonic() - began
+    return touched_in + wait_until_captured(config, before, CHANGES)
 
 
 def work_off(

@@ -16,14 +16,13 @@ from cassandra.metadata import Murmur3Token
 from reconcilers.declared.family import Family
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.declared.scan import scans_of
-from reconcilers.words.model import Micros, Suspect
 from reconcilers.words.tokens import TokenRange
 from streaming.again.fingerprints import CarriedFingerprints, as_sorted
-from streaming.again.past import PastRows, SiftedRows
 from streaming.again.scan import Scanning
 from streaming.pipeline.worker import Job
 from streaming.tables.scans import ROWS_A_PAGE
 from tests.fakes.cql_tables import FakeTable
+from tests.fakes.no_past import nothing_past
 
 Stored = Mapping[str, tuple[Sequence[int], Sequence[RawRow]]]
 """The tokens of each table's rows, in order, and the rows."""
@@ -74,26 +73,11 @@ class StoredScans:
         return token_of(partition)
 
 
-class NoPast(PastRows):
-    """All rows are right: none is sifted."""
-
-    def __init__(self) -> None:
-        pass
-
-    def sift(self, suspects: Iterable[Suspect], at: Micros) -> SiftedRows:
-        assert not list(suspects), f"at {at} all rows are right"
-        return SiftedRows()
-
-
 def scans(file: Path, _job: Job) -> StoredScans:
     return StoredScans(file)
-
-
-def past(_job: Job) -> NoPast:
-    return NoPast()
 
 
 def scanning(job: Job, file: Path) -> Scanning:
     """A sweep on executors."""
     none = CarriedFingerprints(1, as_sorted(b""))
-    return Scanning(job, partial(scans, file), past, none, none)
+    return Scanning(job, partial(scans, file), nothing_past, none, none)

@@ -3,13 +3,11 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from cassandra.cluster import Session
 
-from deploy.mailserver.filler import touch
 from streaming.settings import load
 from tests.bench.backlog import (
     ALL_FAMILIES,
@@ -17,16 +15,16 @@ from tests.bench.backlog import (
     EVERYTHING,
     Measured,
     bench_settings,
+    change_all,
     records,
     sized,
-    wait_until_captured,
     work_off,
 )
 from tests.bench.conftest import TIMES, Filled, caches_of
 from tests.bench.everything import fill_the_rest
 from tests.bench.pieces import Pieces
 from tests.bench.report import publish, table
-from tests.processes import DRIVER, JVM, NAMES, WORKERS
+from tests.processes import NAMES
 
 pytestmark = pytest.mark.bench
 
@@ -54,10 +52,7 @@ RATES = (
 
 def test_a_backlog_is_worked_off(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
     empty = work_off(filled.config, tmp_path / "empty.jsonl", filled.stack)
-    before, began = records(filled.config), time.monotonic()
-    assert touch(cassandra, filled.keyspace, CHANGES) == CHANGES
-    touched_in = time.monotonic() - began
-    captured_in = touched_in + wait_until_captured(filled.config, before, CHANGES)
+    captured_in = change_all(cassandra, filled.config, filled.keyspace, "flagseen")
     remembering = work_off(filled.config, tmp_path / "filled.jsonl", filled.stack)
     for each in (empty, remembering):
         assert each.examined >= CHANGES
@@ -96,10 +91,10 @@ def test_all_systems_at_once(filled: Filled, cassandra: Session, tmp_path: Path)
         work_off(config, tmp_path / "rest.jsonl", filled.stack)
     runs: dict[str, Measured] = {}
     for name, flag in flags.items():
-        _change(cassandra, filled, flag)
+        change_all(cassandra, filled.config, filled.keyspace, flag)
         runs[name] = work_off(configs[name], tmp_path / f"{flag}.jsonl", filled.stack)
         assert not sum(batch.suspects for batch in runs[name].batches)
-    alone, systems, families = (_ours(each) for each in runs.values())
+    alone, systems, families = (each.own for each in runs.values())
     publish(
         sized("All systems at once"),
         f"{CHANGES:,} changes for `messageIdTable` alone, as many with the four index tables,"
@@ -120,19 +115,14 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _ours(run: Measured) -> float:
-    """Core-µs a change of the stream's own processes, without Java's compiler."""
-    return sum(run.spent.get(each, 0.0) for each in (JVM, WORKERS, DRIVER)) / CHANGES * 1e6
-
-
 def test_a_longer_delay_costs_no_more(filled: Filled, cassandra: Session, tmp_path: Path) -> None:
     runs: dict[str, Measured] = {}
-    _change(cassandra, filled, "flaganswered")
+    change_all(cassandra, filled.config, filled.keyspace, "flaganswered")
     work_off(filled.config, tmp_path / "before.jsonl", filled.stack)  # with all that was before
     for delay, flag in DELAYS.items():
         times = {"stream": {"delay": delay, "window": 1}}
         config = bench_settings(tmp_path, filled.stack, filled.keyspace, filled.own, times)
-        _change(cassandra, filled, flag)
+        change_all(cassandra, filled.config, filled.keyspace, flag)
         runs[f"D = {delay} s"] = work_off(config, tmp_path / f"{delay}.jsonl", filled.stack)
     short, long = runs.values()
     publish(
@@ -155,13 +145,6 @@ def test_a_longer_delay_costs_no_more(filled: Filled, cassandra: Session, tmp_pa
         ),
         f"The ratio is {long.for_changes / short.for_changes:.2f}.",
     )
-
-
-def _change(session: Session, filled: Filled, flag: str) -> None:
-    """Turn a flag over on every row, and wait until all of it is in Kafka."""
-    before = records(filled.config)
-    assert touch(session, filled.keyspace, CHANGES, flag) == CHANGES
-    wait_until_captured(filled.config, before, CHANGES)
 
 
 def _rates(runs: dict[str, Measured]) -> str:

@@ -22,7 +22,6 @@ from reconcilers.words.tokens import TokenRange
 from streaming.again import on_executors
 from streaming.again.fingerprints import CarriedFingerprints, as_sorted
 from streaming.again.on_executors import OnExecutors
-from streaming.again.past import PastRows
 from streaming.again.pieces import Piece, SweptPiece
 from streaming.again.progress import LoggedProgress
 from streaming.again.rounds import SweepRounds
@@ -34,8 +33,8 @@ from tests.builders.glances import glance_of
 from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
 from tests.fakes.checkpoints.memory import MemoryExpiries, MemoryLineage
 from tests.fakes.checkpoints.tallies import MemoryTallies
+from tests.fakes.no_past import nothing_past
 from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, shape_of
-from tests.unit.sweep.test_scan import HandsOver
 
 MESSAGES, MAILBOXES, RANGES, PAGE = 600, 40, 16, 50
 TRUTH, LISTING = FAMILY.truth.table, FAMILY.listing.table
@@ -91,10 +90,6 @@ def connections_of(told: Path) -> Any:
 
 def not_examined(_job: Job, _projection: Projection) -> Any:
     raise AssertionError
-
-
-def nothing_past(_job: Job) -> PastRows:
-    return HandsOver()
 
 
 class Scans:

@@ -411,20 +411,14 @@ def two_copies(stack: Stack, keyspace: str) -> Iterator[None]:
 @contextmanager
 def guardrail(stack: Stack, attribute: str, value: object) -> Iterator[None]:
     """Meanwhile the node has this guardrail."""
-    with guardrails_of(stack) as (jvm, beans, name):
-        new = jvm.java.javax.management.Attribute
-        before = beans.getAttribute(name, attribute)
-        beans.setAttribute(name, new(attribute, value))
-        try:
-            yield
-        finally:
-            beans.setAttribute(name, new(attribute, before))
+    with has(stack, "Guardrails", attribute, value):
+        yield
 
 
 @contextmanager
 def threshold(stack: Stack, name: str, fails: int) -> Iterator[None]:
     """Meanwhile the node has this threshold, beyond which a statement fails."""
-    with guardrails_of(stack) as (jvm, beans, bean):
+    with bean_of(stack, "Guardrails") as (jvm, beans, bean):
 
         def change(value: int) -> None:
             given = jvm.gateway.new_array(jvm.java.java.lang.Object, 2)
@@ -441,11 +435,17 @@ def threshold(stack: Stack, name: str, fails: int) -> Iterator[None]:
 @contextmanager
 def copies_by_default(stack: Stack, number: int) -> Iterator[None]:
     """Meanwhile keyspaces have as many copies by default; no guardrail may ask for more."""
-    with beans_of(stack) as (jvm, beans):
-        name = jvm.java.javax.management.ObjectName("org.apache.cassandra.db:type=StorageService")
-        attribute, new = "DefaultKeyspaceReplicationFactor", jvm.java.javax.management.Attribute
+    with has(stack, "StorageService", "DefaultKeyspaceReplicationFactor", number):
+        yield
+
+
+@contextmanager
+def has(stack: Stack, bean: str, attribute: str, value: object) -> Iterator[None]:
+    """Meanwhile a bean of the node has this attribute."""
+    with bean_of(stack, bean) as (jvm, beans, name):
+        new = jvm.java.javax.management.Attribute
         before = beans.getAttribute(name, attribute)
-        beans.setAttribute(name, new(attribute, number))
+        beans.setAttribute(name, new(attribute, value))
         try:
             yield
         finally:
@@ -453,23 +453,15 @@ def copies_by_default(stack: Stack, number: int) -> Iterator[None]:
 
 
 @contextmanager
-def guardrails_of(stack: Stack) -> Iterator[tuple[Jvm, Any, Any]]:
-    """A JVM, a node's beans, and the name of the one of its guardrails."""
-    with beans_of(stack) as (jvm, beans):
-        management = jvm.java.javax.management
-        yield jvm, beans, management.ObjectName("org.apache.cassandra.db:type=Guardrails")
-
-
-@contextmanager
-def beans_of(stack: Stack) -> Iterator[tuple[Jvm, Any]]:
-    """A JVM that reads JMX, and a node's beans."""
+def bean_of(stack: Stack, bean: str) -> Iterator[tuple[Jvm, Any, Any]]:
+    """A JVM, a node's beans, and the name of one of them."""
     port = stack.spec.ports.cassandra_jmx
     with closing(Jvm(60.0)) as jvm:
         management = jvm.java.javax.management
         address = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{port}/jmxrmi"
         url = management.remote.JMXServiceURL(address)
         beans = management.remote.JMXConnectorFactory.connect(url, None).getMBeanServerConnection()
-        yield jvm, beans
+        yield jvm, beans, management.ObjectName(f"org.apache.cassandra.db:type={bean}")
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from tests.builders.rows import FAMILY
 from tests.fakes.checkpoints.memory import MemoryExpiries
 from tests.fakes.checkpoints.tallies import MemoryTallies
 from tests.fakes.memory_tables import MemoryTables
-from tests.unit.sweep.test_scan import HandsOver
+from tests.fakes.no_past import HandsOver
 
 EVENTS, RIGHTS = "eventstore", "usermailboxacl"
 ANA, BOB, EVE = "ana", "bob", "eve"

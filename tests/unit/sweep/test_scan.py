@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -16,32 +16,22 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import ReadFailed, Refused
-from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
+from reconcilers.words.model import KeyValue, Kind, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
 from streaming.again import glanced_rows as module
 from streaming.again.fingerprints import KeptFingerprints
-from streaming.again.past import PastRows, SiftedRows
 from streaming.again.pieces import Piece, SweptPiece
 from streaming.again.scan import Scanner, Scanning, sweep_task
 from streaming.pipeline.worker import BatchLook
 from tests.builders.glances import glance_of
 from tests.builders.rows import COMPLETE, FAMILY, SCHEMA
 from tests.fakes.checkpoints.memory import MemoryLineage
+from tests.fakes.no_past import HandsOver
 from tests.fakes.raw_tables import RawMemoryLineage, RawMemoryTables, shape_of
 
 TOKENS = TokenRange(0, 2**54)
 MOST = 500
 """Reads; halving a whole range down to each of its tokens would never end."""
-
-
-class HandsOver(PastRows):
-    """Nothing is of the past."""
-
-    def __init__(self) -> None:
-        pass
-
-    def sift(self, suspects: Iterable[Suspect], at: Micros) -> SiftedRows:
-        return SiftedRows(list(suspects))
 
 
 @dataclass
