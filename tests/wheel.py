@@ -17,6 +17,8 @@ SOURCES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 PACKAGES = ("reconcilers", "checkpoints", "streaming", "deploy", "tests")
 NOBODY = 65534
 """The number of the user `nobody`, whose home does not exist."""
+NAMELESS = 2_000_123_456
+"""A number without a user, as OpenShift gives one to a container."""
 READ_ONLY = 'for each in $1; do mount --bind "$each" "$each"; done; mount -o remount,bind,ro /'
 """Mounts, seen by one command alone."""
 

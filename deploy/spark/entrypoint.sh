@@ -1,21 +1,24 @@
 #!/bin/sh
-# Spark's Hadoop does not run for a user id without a name, which OpenShift gives containers.
-# libnss_wrapper names such an id, for this process and its children. Where no file can be written,
-# commands run without a name: `reconcile pause` needs none, and `stream` says what it lacks.
-#
 # On Kubernetes Spark starts the same image with the word `executor`, and if an operator submits the
 # application, the driver with the word `driver`. All that these need is in variables of Spark's.
 set -eu
 
-if ! getent passwd "$(id -u)" > /dev/null && names=$(mktemp -d "${TMPDIR:-/tmp}/names-XXXXXX"); then
-    echo "reconciler:x:$(id -u):$(id -g):reconciler:${HOME:-/}:/bin/false" > "$names/passwd"
-    echo "reconciler:x:$(id -g):" > "$names/group"
-    export LD_PRELOAD=libnss_wrapper.so
-    export NSS_WRAPPER_PASSWD="$names/passwd" NSS_WRAPPER_GROUP="$names/group"
-fi
+# What Spark itself starts does not run for a user id without a name, which OpenShift gives
+# containers. libnss_wrapper names such an id, for this process and its children; `reconcile` needs
+# no name.
+name_the_user() {
+    if ! getent passwd "$(id -u)" > /dev/null; then
+        names=$(mktemp -d "${TMPDIR:-/tmp}/names-XXXXXX")
+        echo "reconciler:x:$(id -u):$(id -g):reconciler:${HOME:-/}:/bin/false" > "$names/passwd"
+        echo "reconciler:x:$(id -g):" > "$names/group"
+        export LD_PRELOAD=libnss_wrapper.so
+        export NSS_WRAPPER_PASSWD="$names/passwd" NSS_WRAPPER_GROUP="$names/group"
+    fi
+}
 
 case "${1:-}" in
     executor)
+        name_the_user
         # An executor copies jars into its working folder.
         folders=${SPARK_LOCAL_DIRS:-/tmp}
         cd "$(mktemp -d "${folders%%,*}/executor-XXXXXX")"
@@ -35,6 +38,7 @@ case "${1:-}" in
             --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID"
         ;;
     driver)
+        name_the_user
         shift
         exec "$SPARK_HOME/bin/spark-submit" --deploy-mode client \
             --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" "$@"

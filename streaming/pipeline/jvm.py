@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pwd
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -29,8 +30,9 @@ FILES = {
     "spark.jars": "--jars",
 }
 """What a JVM serves to executors, or puts on its own class path, only at its start."""
+CLASS_PATH = "spark.driver.extraClassPath"
 OPTION = re.compile(
-    "Invalid (initial|maximum) heap|Unrecognized (VM )?option|NumberFormatException"
+    "Invalid (initial|maximum) heap|Unrecognized (VM )?option|NumberFormatException|Invalid UID"
 )
 """What a JVM, or Spark before it starts one, writes of a wrong option."""
 FIRST = 50
@@ -50,6 +52,29 @@ def need_no_host_name() -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
+def is_nameless() -> bool:
+    """Whether this process's user id has no name, as OpenShift gives one to a container."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return True
+    return False
+
+
+def _without_login(conf: SparkConf) -> SparkConf:
+    """What a nameless user starts the JVM with: to look at jars, Spark would log in first."""
+    options = dict(conf.getAll())
+    jars = options.pop("spark.jars", "").replace(",", os.pathsep)
+    options[CLASS_PATH] = os.pathsep.join(filter(None, (options.get(CLASS_PATH), jars)))
+    return SparkConf().setAll(list(options.items()))
+
+
+def _log_in(gateway: JavaGateway) -> None:
+    """Log a nameless user in, by its number: Hadoop would ask the system for a name, and fail."""
+    users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+    users.setLoginUser(users.createRemoteUser(str(os.getuid())))
+
+
 def launch_jvm(conf: SparkConf) -> JavaGateway:
     """Start the JVM with a thread that logs its output; that of `spark-submit` runs already.
 
@@ -62,9 +87,12 @@ def launch_jvm(conf: SparkConf) -> JavaGateway:
     logging_it.start()
     ended: PySparkRuntimeError | None = None
     try:
-        gateway = launch_gateway(conf, {"stderr": writes})
+        nameless = is_nameless()
+        gateway = launch_gateway(_without_login(conf) if nameless else conf, {"stderr": writes})
         if gateway.proc is None:
             refuse_without_files(gateway, conf)
+        if nameless:
+            _log_in(gateway)
         return gateway
     except PySparkRuntimeError as failed:
         ended = failed

@@ -1,4 +1,4 @@
-"""What Spark needs on this host: its Kafka connector, a user with a name, and Java.
+"""What Spark needs on this host: its Kafka connector and Java.
 
 It is checked before a lease is taken.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pwd
 import re
 import subprocess
 from pathlib import Path
@@ -31,7 +30,6 @@ def refuse_without_spark(settings: Settings) -> None:
         log.warning("%s", cost)
     if not brings_jars(settings):
         connector_jars(settings)
-    _refuse_nameless_user()
     _refuse_other_java()
 
 
@@ -43,17 +41,6 @@ def brings_jars(settings: Settings) -> bool:
 def connector_jars(settings: Settings) -> list[str]:
     """The jars of Spark's Kafka connector. Raises `Misconfigured` if they are missing."""
     return installed(settings.stream.jars)
-
-
-def _refuse_nameless_user() -> None:
-    """Hadoop, which Spark uses for files, logs in as the user of the process, by name."""
-    try:
-        pwd.getpwuid(os.getuid())
-    except KeyError as nameless:
-        raise Misconfigured(
-            f"Spark needs a user with a name, and user id {os.getuid()} has none: add it to"
-            " /etc/passwd, or preload libnss_wrapper.so as deploy/spark/entrypoint.sh does"
-        ) from nameless
 
 
 def _refuse_other_java() -> None:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from reconcilers.words.errors import Misconfigured, Unreachable
 from streaming.pipeline.executors import ExecutorWatch, asked_for
-from streaming.pipeline.jvm import LOG4J, launch_jvm, need_no_host_name
+from streaming.pipeline.jvm import LOG4J, is_nameless, launch_jvm, need_no_host_name
 from streaming.pipeline.needs import brings_jars, connector_jars
 from streaming.pipeline.spark_errors import STOPPED, spark_there
 from streaming.pipeline.spark_state import RunningSpark
@@ -110,7 +110,10 @@ def options_of(settings: Settings) -> dict[str, str]:
 def _java(settings: Settings) -> str:
     """Options of the driver's JVM."""
     temporary = temporary_folder(settings.stream)
-    return f'{DEEP_STACKS} -Djava.io.tmpdir="{temporary}" -Dlog4j2.configurationFile="{LOG4J}"'
+    home = f' -Duser.home="{temporary}"' if is_nameless() else ""  # it is "?" else
+    return (
+        f'{DEEP_STACKS} -Djava.io.tmpdir="{temporary}"{home} -Dlog4j2.configurationFile="{LOG4J}"'
+    )
 
 
 def _set_environment(settings: Settings) -> None:

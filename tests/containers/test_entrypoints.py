@@ -19,6 +19,9 @@ from tests.containers.test_compose import compose
 pytestmark = pytest.mark.containers
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+GIVEN_BY_SPARK = re.findall(
+    r"\$(SPARK_\w+)", (DEPLOY / "spark" / "entrypoint.sh").read_text(encoding="utf-8")
+)
 NODE_TEMPLATES = ("cassandra/cassandra.yaml", "cassandra/cassandra-5.0.yaml")
 
 
@@ -133,32 +136,33 @@ def test_an_agent_that_does_not_listen_is_not_healthy() -> None:
     assert run(["bash", str(DEPLOY / "agent" / "healthy.sh"), str(port)], {}).returncode != 0
 
 
-def test_the_stream_names_a_user_id_without_a_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["executor", "driver"])
+def test_what_spark_starts_gets_a_name_for_its_user_id(tmp_path: Path, word: str) -> None:
     """As OpenShift runs containers; a name that is there is left alone."""
-    known = run([str(DEPLOY / "spark/entrypoint.sh"), "status"], {"PATH": named(tmp_path, "bob")})
-    assert known.stdout.split() == ["status", "preload=", "passwd="]
-    nameless = {"PATH": named(tmp_path, ""), "TMPDIR": str(tmp_path)}
-    done = run([str(DEPLOY / "spark/entrypoint.sh"), "status"], nameless)
-    *_, preload, passwd = done.stdout.split()
+    assert preloaded(tmp_path, "bob", word) == ["preload=", "passwd="]
+    preload, passwd = preloaded(tmp_path, "", word)
     assert preload == "preload=libnss_wrapper.so"
     assert Path(passwd.partition("=")[2]).read_text().startswith("reconciler:x:2000123456:0:")
 
 
-def test_a_nameless_user_without_a_folder_for_files_may_still_pause(tmp_path: Path) -> None:
-    """A read-only container: the brake needs no name."""
-    nowhere = {"PATH": named(tmp_path, ""), "TMPDIR": str(tmp_path / "nowhere")}
-    done = run([str(DEPLOY / "spark/entrypoint.sh"), "pause"], nowhere)
-    assert done.stdout.split() == ["pause", "preload=", "passwd="]
+def test_a_command_needs_no_name(tmp_path: Path) -> None:
+    assert preloaded(tmp_path, "", "stream") == ["preload=", "passwd="]
 
 
-def named(folder: Path, name: str) -> str:
-    """A PATH with a `reconcile` that shows its arguments, and a user of this name."""
+def preloaded(folder: Path, name: str, word: str) -> list[str]:
+    """What the entrypoint sets before it starts a program, as a user of this name."""
+    shown = 'echo "preload=${LD_PRELOAD:-}" "passwd=${NSS_WRAPPER_PASSWD:-}"'
     programs = {
-        "reconcile": 'echo "$@" "preload=${LD_PRELOAD:-}" "passwd=${NSS_WRAPPER_PASSWD:-}"',
+        **dict.fromkeys(("reconcile", "java", "spark-submit"), shown),
         "getent": f"test -n '{name}'",
         "id": "if [ $1 = -u ]; then echo 2000123456; else echo 0; fi",
     }
     for program, told in programs.items():
         stand_in(folder, program)
         (folder / "bin" / program).write_text(f"#!/bin/sh\n{told}\n", encoding="utf-8")
-    return f"{folder / 'bin'}:{os.environ['PATH']}"
+    given = {
+        **dict.fromkeys(GIVEN_BY_SPARK, "0"),
+        **dict.fromkeys(("TMPDIR", "SPARK_HOME", "SPARK_LOCAL_DIRS"), str(folder)),
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+    }
+    return run([str(DEPLOY / "spark/entrypoint.sh"), word], given).stdout.split()

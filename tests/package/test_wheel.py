@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from deploy.embedded.jars import folder
-from tests.wheel import NOBODY, PACKAGES, ROOT, Installed, sealed
+from tests.wheel import NAMELESS, NOBODY, PACKAGES, ROOT, Installed, sealed
 
 PRODUCT = {"reconcilers", "checkpoints", "streaming"}
-NAMELESS = 2_000_123_456
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root may be another user")
 
 
@@ -94,15 +93,16 @@ def test_it_runs_sealed_off(wheel: Installed, words: tuple[str, ...]) -> None:
 
 
 @AS_ROOT
+@pytest.mark.parametrize("user", [NOBODY, NAMELESS])
 def test_spark_and_its_workers_start_sealed_off(
-    wheel: Installed, quick_spark: None, tmp_path: Path
+    wheel: Installed, quick_spark: None, tmp_path: Path, user: int
 ) -> None:
     """Temporary files of all of them are below the one folder that can be written."""
-    os.chown(tmp_path, NOBODY, NOBODY)
+    os.chown(tmp_path, user, user)
     where = {"CHECKPOINT_DIR": str(tmp_path), "JARS": str(folder("spark"))}
     given = [f"RECONCILE_STREAM__{name}={value}" for name, value in where.items()]
     given.append(f"SPARK_SUBMIT_OPTS={os.environ['SPARK_SUBMIT_OPTS']}")
-    prefix = ("env", *given, *sealed(NOBODY, tmp_path))
+    prefix = ("env", *given, *sealed(user, tmp_path))
     done = wheel.run(wheel.python, "-c", WORKING, prefix=prefix, check=False)
     assert done.returncode == 0, done.stderr
     *_, of_the_worker, of_the_driver = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""A stream from the wheel, of a user without a home, where it can write in its own folder alone."""
+"""A stream from the wheel: a user id without name or home that can write in its own folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.stack.conftest import Scenes
 from tests.stack.scenes import Place, Scene, cells
 from tests.stack.streams import Stream
-from tests.wheel import NOBODY, Installed, installed, sealed
+from tests.wheel import NAMELESS, Installed, installed, sealed
 
 pytestmark = [
     pytest.mark.stack,
@@ -42,10 +42,10 @@ def scene(scenes: Scenes, environment: Installed, place: Path) -> Iterator[Scene
 
     def stream_of(config: Path) -> Stream:
         writable.mkdir()
-        os.chown(writable, NOBODY, NOBODY)
+        os.chown(writable, NAMELESS, NAMELESS)
         text, own = config.read_text(encoding="utf-8"), place / config.name
         own.write_text(text.replace(str(config.parent), str(writable)), encoding="utf-8")
-        program = (*FORGOTTEN, *sealed(NOBODY, writable), str(environment.reconcile))
+        program = (*FORGOTTEN, *sealed(NAMELESS, writable), str(environment.reconcile))
         return Stream(own, program=program)
 
     yield from scenes({}, stream_of)
@@ -54,7 +54,7 @@ def scene(scenes: Scenes, environment: Installed, place: Path) -> Iterator[Scene
 def test_a_stream_from_the_wheel_repairs(scene: Scene, environment: Installed) -> None:
     running = Path(f"/proc/{scene.stream.session}")
     assert str(environment.python) in (running / "cmdline").read_text(encoding="utf-8")
-    assert running.stat().st_uid == NOBODY
+    assert running.stat().st_uid == NAMELESS
     missing, behind = Place(), Place()
     scene.write_truth(missing, cells())
     scene.leave_behind(behind)

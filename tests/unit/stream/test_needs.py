@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -104,11 +103,3 @@ def test_a_jar_that_is_another_file_is_missing(tmp_path: Path) -> None:
         if content is not None:
             (tmp_path / "a-1.jar").write_bytes(content)
         assert jar.is_in(tmp_path) is (content == b"this")
-
-
-def test_a_user_id_without_a_name_is_refused(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "getuid", lambda: 2_000_123_456)
-    with pytest.raises(Misconfigured, match="user id 2000123456 has none"):
-        refuse_without_spark(settings)
