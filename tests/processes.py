@@ -24,7 +24,11 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 SERVERS = {"Cassandra": "cassandra", "broker": "kafka", "agent": "agent"}
 """The servers of an embedded stack, by what a table calls them."""
 JVM, COMPILER, WORKERS, DRIVER = "Spark's JVM", "its compiler", "Python workers", "driver"
+EXECUTORS = "executors' JVMs"
+"""Of a cluster, with its daemons; their compilers count as those of the stream's own JVM."""
 NAMES = (*SERVERS, JVM, COMPILER, WORKERS, DRIVER)
+OF_A_CLUSTER = (b"executor.CoarseGrainedExecutorBackend", b"deploy.worker.Worker")
+"""What is in the commands of a cluster's JVMs alone."""
 COMPILES = re.compile(r"C[12] Compiler")
 """Threads of the JVM that compile: in its first minutes they take as much as all the others."""
 
@@ -50,9 +54,9 @@ def spent_by(servers: Mapping[str, int], *sessions: int) -> Spent:
     for process in _members(*sessions):
         role = _role(process)
         spent[role] += _seconds(process)
-        if role == JVM:
+        if role in (JVM, EXECUTORS):
             compiling = compiling_of(process)
-            spent[JVM] -= compiling
+            spent[role] -= compiling
             spent[COMPILER] += compiling
     return dict(spent)
 
@@ -171,6 +175,8 @@ def _role(process: Path) -> str:
         return DRIVER
     if b"pyspark.daemon" in command:
         return WORKERS
+    if any(each in command for each in OF_A_CLUSTER):
+        return EXECUTORS
     return JVM if b"org.apache.spark" in command else DRIVER
 
 

@@ -16,12 +16,12 @@ from streaming.topics import Watcher
 from tests.bench.report import CHANGES_OF_THE_PAGE
 from tests.bench.traced import TRACE, Batch, read_trace
 from tests.endpoints import Endpoints
-from tests.processes import DRIVER, JVM, WORKERS, CpuWatch, Spent, servers_of
+from tests.processes import DRIVER, EXECUTORS, JVM, WORKERS, CpuWatch, Spent, servers_of
 from tests.stack.streams import Stream, module, until, write_settings
 
 CHANGES = int(os.environ.get("BENCH_CHANGES", CHANGES_OF_THE_PAGE[0]))
 """Fewer for a quick try."""
-OURS = (JVM, WORKERS, DRIVER)
+OURS = (JVM, EXECUTORS, WORKERS, DRIVER)
 """The stream's own processes."""
 MAILBOXES = 200
 TABLES = ("imapuidtable", "messageidtable")
@@ -42,13 +42,15 @@ class Measured:
     """How a backlog was worked off: the busy batches, and seconds from the first to the last.
 
     ``rss`` is the largest of each Python worker's, MiB; ``spent`` the CPU seconds of each process,
-    ``idle`` those of a second afterwards, in which nothing was left to do.
+    ``later`` those in the second half of the batches, ``idle`` those of a second afterwards, in
+    which nothing was left to do.
     """
 
     batches: list[Batch]
     seconds: float
     rss: float
     spent: Spent
+    later: Spent = field(default_factory=dict)
     idle: Spent = field(default_factory=dict)
 
     @property
@@ -72,16 +74,24 @@ class Measured:
 
     @property
     def sustained(self) -> float:
-        """Changes a second from the second busy batch to the last.
+        """Changes a second from the second busy batch to the last."""
+        _, *rest = self.batches
+        return self.changes_in(rest) / _seconds(rest) if rest else 0.0
+
+    @property
+    def own_when_warm(self) -> float:
+        """Core-µs a change in the second half of the batches, as `own`."""
+        changes = self.changes_in(self.batches[len(self.batches) // 2 :])
+        return sum(self.later.get(each, 0.0) for each in OURS) / changes * 1e6
+
+    def changes_in(self, batches: Sequence[Batch]) -> float:
+        """How many changes' work some of the batches are.
 
         A batch reads new events and looks at rows that were read before: each is half of the work.
         """
-        _, *rest = self.batches
-        if not rest:
-            return 0.0
-        events = sum(batch.events for batch in rest) / self.events
-        looks = sum(batch.examined for batch in rest) / self.examined
-        return CHANGES * (events + looks) / 2 / _seconds(rest)
+        events = sum(batch.events for batch in batches) / self.events
+        looks = sum(batch.examined for batch in batches) / self.examined
+        return CHANGES * (events + looks) / 2
 
     def part(self, name: str) -> float:
         return sum(batch.parts.get(name, 0.0) for batch in self.batches)
@@ -209,11 +219,11 @@ def work_off(
     batches = read_trace(trace)
     busy = [batch for batch in batches if is_busy(batch)]
     ended_at, (over_at, _) = busy[-1].ended_at, watch.samples[-1]
-    spent, afterwards = (
-        watch.between(*times) for times in ((busy[0].began_at, ended_at), (ended_at, over_at))
-    )
+    warm_at = busy[len(busy) // 2].began_at
+    moments = ((busy[0].began_at, ended_at), (warm_at, ended_at), (ended_at, over_at))
+    spent, later, afterwards = (watch.between(*each) for each in moments)
     at_rest = {name: each / (over_at - ended_at) for name, each in afterwards.items()}
-    return Measured(busy, _seconds(busy), watch.rss, spent, at_rest)
+    return Measured(busy, _seconds(busy), watch.rss, spent, later, at_rest)
 
 
 def is_busy(batch: Batch) -> bool:

@@ -80,5 +80,5 @@ def batch(number: int, ended_at: float, seconds: float, events: int, examined: i
 
 def test_what_a_stream_spends_idle_is_not_spent_for_changes() -> None:
     spent, idle = {DRIVER: 12.0, "Cassandra": 50.0}, {DRIVER: 0.1, "Cassandra": 1.0}
-    run = Measured([], 20.0, 0.0, spent, idle)
+    run = Measured([], 20.0, 0.0, spent, idle=idle)
     assert run.for_changes == 10.0
