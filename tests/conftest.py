@@ -174,6 +174,6 @@ def fresh_keyspace(running: Running, cassandra: Session) -> Iterator[str]:
 def make_mail_tables(running: Running, session: Session, keyspace: str) -> None:
     """James's tables, in sight of the agents, with copies as of `copies_of`."""
     create_keyspace(session, keyspace, copies_of(session))
-    james.create_schema(session, keyspace)
-    james.enable_cdc(session, keyspace)
+    for statement in james.captured_statements(keyspace):
+        session.execute(statement)
     running.show_new_tables()

@@ -32,6 +32,18 @@ def schema_statements(keyspace: str) -> list[str]:
     return [statement.strip() for statement in cql.split(";") if statement.strip()]
 
 
+def captured_statements(keyspace: str) -> list[str]:
+    """The same, of a keyspace that is captured from its beginning."""
+    return [_captured(each) for each in schema_statements(keyspace)]
+
+
+def _captured(statement: str) -> str:
+    made = re.match(r"CREATE TABLE IF NOT EXISTS \w+\.(\w+)", statement)
+    if made is None or made[1] not in cdc_tables():
+        return statement
+    return f"{statement} {'AND' if ') WITH ' in statement else 'WITH'} cdc = true"
+
+
 def cdc_tables() -> tuple[str, ...]:
     """Of the tables whose changes are captured, those of james.cql."""
     made = {re.findall(r"EXISTS \w+\.(\w+)", each)[0] for each in _creations("any")}

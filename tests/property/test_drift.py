@@ -320,21 +320,21 @@ def with_all_of_it(seed: int) -> Run:
 
 EVERY: dict[Property, dict[object, int]] = {
     without_faults: {"agrees": 100, "unsure": 100, "moved": 10},
-    with_a_straggler: {"agrees": 100, "wrong": 5},
+    with_a_straggler: {"agrees": 100, "wrong": 3},
     with_faults: {"lost": 50, "doubled": 50, "corrected": 50, "verified": 30, "moved": 5},
     with_unknown_outcomes: {"corrected": 50, "verified": 30},
     with_crashes: {"corrected": 50, **{f"crash {point}": 1 for point in POINTS}},
-    with_two_instances: {"corrected": 50, "held up after the claim": 1},
+    with_two_instances: {"corrected": 30, "held up after the claim": 1},
     with_batches_told_again: {"agrees": 100, "told again": 100},
     with_a_stream_that_pauses: {"agrees": 100},
     with_slow_capture: {"corrected": 30},
-    beside_read_repair: {"corrected": 20, "read repairs": 100},
+    beside_read_repair: {"corrected": 20, "read repairs": 40},
     beside_wrong_read_repair: {"stuck": 5},
     with_events_lost: {"unseen by capture": 20, "wrong": 20, "loss proven": 5},
     with_rows_missing: {"unlisted": 20, "wrong": 10, "deferred": 2},
     with_a_past: {"corrected": 10, "held": 10, "lost long ago": 10},
     with_stale_tallies: {"wrong": 20},
-    with_all_of_it: {"corrected": 30},
+    with_all_of_it: {"corrected": 20},
 }
 """With what the runs have to meet, or they prove little."""
 
@@ -349,9 +349,14 @@ def met_by(holds: Property, seeds: Iterable[int]) -> Counter[object]:
     return found
 
 
+FEW = 3 * len(CLIMATES)
+"""Runs of a property in the everyday tests."""
+
+
 @pytest.mark.parametrize("holds", EVERY, ids=lambda holds: holds.__name__)
 def test_counters(holds: Property) -> None:
-    assert_met(met_by(holds, range(24)), EVERY[holds])
+    many = len(POINTS) * len(CLIMATES) if holds is with_crashes else FEW
+    assert_met(met_by(holds, range(many)), EVERY[holds])
 
 
 MANY_MORE = range(1_000_000, 1_001_000)
@@ -453,8 +458,8 @@ BROKEN: tuple[tuple[object, str, object, Property], ...] = (
     (Recount, "step", believed, with_rows_missing),
     (Recount, "step", believed, with_stale_tallies),
 )
-SOON: dict[Property, int] = {with_events_lost: 140, with_a_straggler: 24, with_faults: 64}
-"""Just before a seed that notices it: all the runs from 0 on would take minutes."""
+SOON: dict[Property, int] = {with_events_lost: 157, with_a_straggler: 173, with_faults: 145}
+"""A seed that notices it: all the runs from 0 on would take minutes."""
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.stack.conftest import Scenes
 from tests.stack.scenes import Scene, cells
 from tests.stack.streams import until
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
 
 
 def left_behind(session: Session, keyspace: str) -> None:

@@ -150,7 +150,11 @@ def asked_in_vain(settings: Any, command: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("command", "server"),
-    [("stream", "cassandra"), ("stream", "kafka"), ("canary", "cassandra")],
+    [
+        ("stream", "cassandra"),
+        pytest.param("stream", "kafka", marks=pytest.mark.long(part="commands")),
+        ("canary", "cassandra"),
+    ],
 )
 def test_what_runs_on_waits_for_a_server_that_is_away(
     settings: Any, command: str, server: str
@@ -200,6 +204,7 @@ def test_a_command_that_needs_kafka_tells_its_address(
 # --- tables, topics
 
 
+@pytest.mark.long(part="commands")
 def test_a_keyspace_that_is_not_there_is_told(settings: Any) -> None:
     config = settings(cassandra={"keyspace": "nowhere"})
     told = line_of(reconcile("stream", "--config", str(config)))
@@ -279,6 +284,7 @@ def test_the_agents_topic_that_is_missing_is_named(settings: Any) -> None:
 # --- checkpoint, lease
 
 
+@pytest.mark.long(part="commands")
 def test_a_folder_that_cannot_be_made_is_one_line(settings: Any, tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("", encoding="utf-8")
     config = settings(stream={"checkpoint_dir": str(tmp_path / "a file" / "below")})

@@ -105,6 +105,7 @@ def sweeping(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     made.forget()
 
 
+@pytest.mark.long(part="servers")
 def test_what_the_agent_skips_after_a_column_was_added_is_swept(sweeping: Restarted) -> None:
     """It skips mutations that use the new column for about a second, for good, and no canary."""
     place, stream = sweeping.place, sweeping.stream

@@ -339,6 +339,7 @@ def test_a_read_of_too_many_partitions_is_named_by_doctor(
     assert "partition_keys_in_select_fail_threshold: 20, but up to 100 are asked for" in said
 
 
+@pytest.mark.long(part="servers")
 def test_a_keyspace_that_too_many_copies_are_asked_of_is_made_by_a_superuser(
     guarded: Stack, config: Path, admin: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -352,6 +353,7 @@ def test_a_keyspace_that_too_many_copies_are_asked_of_is_made_by_a_superuser(
     until("the agent has its table", lambda: doctor(config) == 0)
 
 
+@pytest.mark.long(part="servers")
 def test_a_keyspace_whose_strategy_is_refused_is_made_by_a_superuser(
     guarded: Stack,
     config: Path,

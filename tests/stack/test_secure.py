@@ -259,6 +259,7 @@ def with_logins(secure: Stack, admin: Session, folder: Path) -> dict[str, str]:
     return given
 
 
+@pytest.mark.long(part="servers")
 def test_an_agent_logs_in_with_passwords_that_are_hard_to_quote(
     stream: Stream, mail: Mail, secure: Stack, admin: Session, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def references(scene: Scene) -> References:
 SHARED: list[str] = []
 
 
+@pytest.mark.usefixtures("rows")
 def test_a_reference_that_is_missing_is_added_and_verified(references: References) -> None:
     references.missing.await_referred(ONE)
     references.missing.await_told(ONE, "verified")
@@ -125,10 +126,39 @@ def test_two_messages_share_an_attachment_and_the_one_that_is_kept_keeps_its_ref
 # --- rows of attachments --------------------------------------------------------------------------
 
 
-def test_an_attachment_that_a_message_names_and_that_is_missing_is_reported(scene: Scene) -> None:
-    message, name = Attached(scene), a_name()
-    message.write_content(name)
-    message.exist()
+@dataclass
+class Rows:
+    """A message each, with attachments whose rows are wrong."""
+
+    names: dict[str, str]
+    missing: Attached
+    partial: Attached
+    renamed: Attached
+    left: Attached
+
+
+@pytest.fixture(scope="module")
+def rows(scene: Scene, references: References) -> Rows:
+    """Planted after the references, and with them looked at."""
+    kinds = ("missing", "partial", "none", "other", "left")
+    made = Rows({each: a_name() for each in kinds}, *(Attached(scene) for _ in range(4)))
+    names = made.names
+    made.partial.write_row(names["partial"], blob=None)
+    made.renamed.write_row(names["none"], message_id=None)
+    made.renamed.write_row(names["other"], message_id=uuid.uuid1())
+    made.left.write_row(names["left"])
+    made.missing.write_content(names["missing"])
+    made.partial.write_content(names["partial"])
+    made.renamed.write_content(names["none"], names["other"])
+    for each in (made.missing, made.partial, made.renamed):
+        each.exist()
+    return made
+
+
+def test_an_attachment_that_a_message_names_and_that_is_missing_is_reported(
+    scene: Scene, rows: Rows
+) -> None:
+    message, name = rows.missing, rows.names["missing"]
     await_reported(scene, name, "missing_content")
     assert message.row(name) is None
     message.await_referred(name)
@@ -138,34 +168,27 @@ def test_an_attachment_that_a_message_names_and_that_is_missing_is_reported(scen
     until("it is healed", lambda: told_of_row(scene, name, state="healed"))
 
 
-def test_a_partial_row_is_reported(scene: Scene) -> None:
-    message, name = Attached(scene), a_name()
-    message.write_row(name, blob=None)
-    message.write_content(name)
-    message.exist()
-    await_reported(scene, name, "missing_content")
-    assert message.row(name).blobid is None
+def test_a_partial_row_is_reported(scene: Scene, rows: Rows) -> None:
+    await_reported(scene, rows.names["partial"], "missing_content")
+    assert rows.partial.row(rows.names["partial"]).blobid is None
 
 
-def test_the_message_of_an_attachment_is_corrected_and_no_other_cell(scene: Scene) -> None:
-    message, none, other = Attached(scene), a_name(), a_name()
-    message.write_row(none, message_id=None)
-    message.write_row(other, message_id=uuid.uuid1())
-    message.write_content(none, other)
-    message.exist()
-    for name in (none, other):
+def test_the_message_of_an_attachment_is_corrected_and_no_other_cell(rows: Rows) -> None:
+    message = rows.renamed
+    for name in (rows.names["none"], rows.names["other"]):
         until(f"{name} names it", lambda: message.row(name).message_id == message.id)  # noqa: B023
         row = message.row(name)
         assert (row.id, row.blobid, row.size, row.type) == (name, "blob", 7, None)
 
 
-def test_an_attachment_whose_message_is_gone_is_reported_and_stays(scene: Scene) -> None:
-    message, name = Attached(scene), a_name()
-    message.write_row(name)
-    await_reported(scene, name, "left_over")
-    assert message.row(name) is not None
+def test_an_attachment_whose_message_is_gone_is_reported_and_stays(
+    scene: Scene, rows: Rows
+) -> None:
+    await_reported(scene, rows.names["left"], "left_over")
+    assert rows.left.row(rows.names["left"]) is not None
 
 
+@pytest.mark.long(part="commands")
 def test_uploads_are_reported_only_if_owners_are_recorded(scene: Scene) -> None:
     uploads, names = Attached(scene), [a_name() for _ in range(3)]
     uploads.write_row(names[0], message_id=None)
@@ -213,6 +236,7 @@ def test_a_reference_is_explained_held_by_a_pause_and_added_after_it(scene: Scen
     message.await_referred(name)
 
 
+@pytest.mark.long(part="commands")
 def test_a_pilot_of_a_mailbox_leaves_attachments_alone(scene: Scene) -> None:
     message, name = Attached(scene), a_name()
     scene.succeed("pilot", "--mailbox", str(Place().mailboxid), "--reason", "a test")
