@@ -70,9 +70,13 @@ def _without_login(conf: SparkConf) -> SparkConf:
 
 
 def _log_in(gateway: JavaGateway) -> None:
-    """Log a nameless user in, by its number: Hadoop would ask the system for a name, and fail."""
+    """Log a nameless user in, by its number: Hadoop would ask the system for a name, and fail.
+
+    ``HADOOP_USER_NAME`` names it, as it names other users for Hadoop.
+    """
+    name = os.environ.get("HADOOP_USER_NAME", str(os.getuid()))
     users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
-    users.setLoginUser(users.createRemoteUser(str(os.getuid())))
+    users.setLoginUser(users.createRemoteUser(name))
 
 
 def launch_jvm(conf: SparkConf) -> JavaGateway:
