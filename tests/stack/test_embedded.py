@@ -246,6 +246,7 @@ def test_cassandra_gone_and_back(own_stack: Stack) -> None:
         again.await_events("imapuidtable", again.write("imapuidtable"))
 
 
+@pytest.mark.long(part="servers")
 def test_the_command_line_on_a_running_stack(own_stack: Stack) -> None:
     shown = _command("status", "--data-dir", str(own_stack.layout.root))
     assert shown.returncode == 0, shown.stderr
@@ -257,6 +258,7 @@ def test_the_command_line_on_a_running_stack(own_stack: Stack) -> None:
     assert settings["kafka"]["bootstrap_servers"] == own_stack.bootstrap_servers
 
 
+@pytest.mark.long(part="servers")
 def test_other_options_for_the_same_data_are_refused(own_stack: Stack) -> None:
     data = str(own_stack.layout.root)
     refused = _command("up", "--data-dir", data, "--keyspace", "another")
