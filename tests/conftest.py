@@ -63,8 +63,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.stack)
         if any(map(item.get_closest_marker, ("long", "bench"))):
             item.add_marker(pytest.mark.timeout(LONG_S))
-    # the stream that many tests share starts late: while it runs, it takes a third of a core
-    items.sort(key=lambda item: "scene" in getattr(item, "fixturenames", ()))
+    items.sort(key=_shares_a_stream)
+
+
+def _shares_a_stream(item: pytest.Item) -> bool:
+    """Whether it is one of those that share a stream, which takes a third of a core as it runs.
+
+    They come last; a module with a stream of its own, under the same name, does not belong to them.
+    """
+    shares = "scene" in getattr(item, "fixturenames", ())
+    return shares and not hasattr(getattr(item, "module", None), "scene")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
