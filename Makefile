@@ -10,7 +10,7 @@ LONG_PARTS := races counters-crashes counters-losses past kills checkpoints serv
 STREAMS := $(filter-out %_past.py,$(wildcard tests/stack/test_stream_*.py))
 SECOND := tests/contract tests/stack/test_p*.py tests/stack/test_rep*.py $(STREAMS)
 THIRD := tests/unit tests/property tests/spark tests/stack/test_stream_past.py \
-  tests/stack/test_n*.py tests/stack/test_ra*.py tests/stack/test_s[pw]*.py tests/stack/test_[t-z]*.py
+  tests/stack/test_n*.py tests/stack/test_ra*.py tests/stack/test_sw*.py tests/stack/test_[t-z]*.py
 OLDER := $(patsubst %,tests/stack/test_%.py,stream_repairs stream_indexes stream_rights rights_races stream_attachments attachment_races counters canary poison sweep replay role secure) \
   tests/contract/test_undecoded_tables.py tests/contract/test_node_clocks.py
 SOURCES := reconcilers checkpoints streaming deploy tests
