@@ -225,7 +225,7 @@ def test_an_error_that_a_long_command_hides_exactly_is_found_when_all_of_it_is_w
     st.integers(-2_000, 2_000),
     st.none() | st.integers(5, 1_500),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_correction_makes_it_worse_and_it_becomes_exact(
     commands: list[Command], error: int, restarted_at: int | None
 ) -> None:

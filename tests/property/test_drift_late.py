@@ -77,8 +77,8 @@ def with_recounts_in_ranges(seed: int) -> Run:
 
 EVERY: dict[Property, dict[object, int]] = {
     with_a_listener_behind: {"agrees": 100},
-    with_faults_behind_a_listener: {"corrected": 25, "verified": 15},
-    with_recounts_in_ranges: {"corrected": 25, "verified": 15},
+    with_faults_behind_a_listener: {"corrected": 50, "verified": 30},
+    with_recounts_in_ranges: {"corrected": 50, "verified": 30},
 }
 """With what the runs have to meet, or they prove little."""
 

@@ -58,7 +58,7 @@ FAMILIES: dict[str, tuple[Family, Schema]] = {
     "with indexes": (indexes.INDEXED, indexes.INDEX_SCHEMA),
     "rights": (rights.RIGHTS, rights.SCHEMA),
 }
-OFTEN = 120
+OFTEN = 250
 
 
 class Written(MemoryLineage):

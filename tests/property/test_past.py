@@ -57,7 +57,7 @@ def test_messages_beside_a_past() -> None:
 
 
 def test_messages_where_the_truth_was_restored() -> None:
-    met_by(with_a_truth_restored, range(150))
+    met_by(with_a_truth_restored, range(300))
 
 
 @pytest.mark.long(part="past")

@@ -112,16 +112,16 @@ def met_by(holds: Property, seeds: Iterable[int]) -> Counter[object]:
 
 
 def test_counters_beside_a_past() -> None:
-    met = met_by(with_updates_lost, range(12))
-    assert_met(met, {"lost updates": 10, "corrected": 3})
+    met = met_by(with_updates_lost, range(24))
+    assert_met(met, {"lost updates": 20, "corrected": 5})
 
 
 def test_counters_where_old_rows_are_not_listed() -> None:
-    assert_met(met_by(with_rows_lost, range(12)), {"lost rows": 10})
+    assert_met(met_by(with_rows_lost, range(24)), {"lost rows": 20})
 
 
 def test_quotas_whose_listener_is_minutes_behind() -> None:
-    met_by(with_a_late_listener, range(12))
+    met_by(with_a_late_listener, range(24))
 
 
 @pytest.mark.long(part="past")

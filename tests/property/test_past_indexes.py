@@ -74,7 +74,7 @@ def met_by(holds: Property, seeds: Iterable[int]) -> Counter[object]:
 @pytest.mark.parametrize("holds", [with_old_mail, with_a_truth_restored, with_a_sweep])
 def test_an_index_beside_a_past(holds: Property) -> None:
     wanted = (Kind.MISSING_ROW, Kind.EXTRA_ROW, State.VERIFIED)
-    assert_met(met_by(holds, range(100)), dict.fromkeys(wanted, 25))
+    assert_met(met_by(holds, range(200)), dict.fromkeys(wanted, 50))
 
 
 def test_no_statement_of_a_user_to_an_index_is_lost() -> None:

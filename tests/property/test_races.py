@@ -46,11 +46,11 @@ def a_run(seed: int, confirmer: type[Confirmer] = Confirmer) -> Run:
 
 def test_many_interleavings_keep_the_promises_and_meet_everything() -> None:
     met: Counter[object] = Counter()
-    for run in played(a_run, range(2_000)):
+    for run in played(a_run, range(4_000)):
         met.update(planned.kind for planned in run.kept.planned)
         met.update(finding.kind for finding in run.kept.journal.open_findings(FAMILY))
         met.update(state for _, state in run.kept.ended)
-    assert_met(met, dict.fromkeys(EXPECTED_TO_BE_MET, 5))
+    assert_met(met, dict.fromkeys(EXPECTED_TO_BE_MET, 10))
 
 
 EXPECTED_TO_BE_MET = (
