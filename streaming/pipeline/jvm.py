@@ -32,7 +32,7 @@ FILES = {
 """What a JVM serves to executors, or puts on its own class path, only at its start."""
 CLASS_PATH = "spark.driver.extraClassPath"
 OPTION = re.compile(
-    "Invalid (initial|maximum) heap|Unrecognized (VM )?option|NumberFormatException|Invalid UID"
+    "Invalid (initial|maximum) heap|Unrecognized (VM )?option|NumberFormatException"
 )
 """What a JVM, or Spark before it starts one, writes of a wrong option."""
 FIRST = 50
@@ -62,7 +62,10 @@ def is_nameless() -> bool:
 
 
 def _without_login(conf: SparkConf) -> SparkConf:
-    """What a nameless user starts the JVM with: to look at jars, Spark would log in first."""
+    """The options without jars, which are on the class path: Spark logs in to look at a file.
+
+    Other files are refused before (`needs.refuse_without_spark`).
+    """
     options = dict(conf.getAll())
     jars = options.pop("spark.jars", "").replace(",", os.pathsep)
     options[CLASS_PATH] = os.pathsep.join(filter(None, (options.get(CLASS_PATH), jars)))
@@ -70,9 +73,9 @@ def _without_login(conf: SparkConf) -> SparkConf:
 
 
 def _log_in(gateway: JavaGateway) -> None:
-    """Log a nameless user in, by its number: Hadoop would ask the system for a name, and fail.
+    """Log a nameless user in by its number: Hadoop would ask the system for a name, and fail.
 
-    ``HADOOP_USER_NAME`` names it, as it names other users for Hadoop.
+    If ``HADOOP_USER_NAME`` is set, that is its name, as for Hadoop's other users.
     """
     name = os.environ.get("HADOOP_USER_NAME", str(os.getuid()))
     users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from reconcilers.words.errors import Misconfigured
 from streaming.pipeline.connector import installed
+from streaming.pipeline.jvm import FILES, is_nameless
 from streaming.settings import Settings, costs_on_cluster, refuse_unfit_cluster
 
 log = logging.getLogger("reconciler")
 
+PACKAGES = "spark.jars.packages"
 OLDEST = 17
 """The first version of Java that runs Spark 4."""
 PATIENCE = 60.0
@@ -30,17 +32,28 @@ def refuse_without_spark(settings: Settings) -> None:
         log.warning("%s", cost)
     if not brings_jars(settings):
         connector_jars(settings)
+    _refuse_files_of_nameless_user(settings)
     _refuse_other_java()
 
 
 def brings_jars(settings: Settings) -> bool:
     """Whether ``[spark]`` says where Spark finds its Kafka connector."""
-    return bool(dict(settings.spark).keys() & {"spark.jars", "spark.jars.packages"})
+    return bool(dict(settings.spark).keys() & {"spark.jars", PACKAGES})
 
 
 def connector_jars(settings: Settings) -> list[str]:
     """The jars of Spark's Kafka connector. Raises `Misconfigured` if they are missing."""
     return installed(settings.stream.jars)
+
+
+def _refuse_files_of_nameless_user(settings: Settings) -> None:
+    """To fetch what ``[spark]`` names, Hadoop logs in as the user of the process, by name."""
+    named = dict(settings.spark).keys() & {*FILES, PACKAGES}
+    if named and is_nameless():
+        raise Misconfigured(
+            f"Spark needs a user with a name for {min(named)}, and user id {os.getuid()} has none:"
+            " add it to /etc/passwd, or preload libnss_wrapper.so"
+        )
 
 
 def _refuse_other_java() -> None:

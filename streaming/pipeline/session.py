@@ -110,7 +110,7 @@ def options_of(settings: Settings) -> dict[str, str]:
 def _java(settings: Settings) -> str:
     """Options of the driver's JVM."""
     temporary = temporary_folder(settings.stream)
-    home = f' -Duser.home="{temporary}"' if is_nameless() else ""  # it is "?" else
+    home = f' -Duser.home="{temporary}"' if is_nameless() else ""  # Java reports "?"
     return (
         f'{DEEP_STACKS} -Djava.io.tmpdir="{temporary}"{home} -Dlog4j2.configurationFile="{LOG4J}"'
     )
