@@ -67,9 +67,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _shares_a_stream(item: pytest.Item) -> bool:
-    """Whether it is one of those that share a stream, which takes a third of a core as it runs.
+    """Whether a test uses the stream that many share: those come last.
 
-    They come last; a module with a stream of its own, under the same name, does not belong to them.
+    A running stream takes a third of a core. A module may have its own under the same name.
     """
     shares = "scene" in getattr(item, "fixturenames", ())
     return shares and not hasattr(getattr(item, "module", None), "scene")

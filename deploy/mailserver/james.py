@@ -33,15 +33,13 @@ def schema_statements(keyspace: str) -> list[str]:
 
 
 def captured_statements(keyspace: str) -> list[str]:
-    """The same, of a keyspace that is captured from its beginning."""
-    return [_captured(each) for each in schema_statements(keyspace)]
-
-
-def _captured(statement: str) -> str:
-    made = re.match(r"CREATE TABLE IF NOT EXISTS \w+\.(\w+)", statement)
-    if made is None or made[1] not in cdc_tables():
-        return statement
-    return f"{statement} {'AND' if ') WITH ' in statement else 'WITH'} cdc = true"
+    """The CREATE statements of james.cql, with capture on for every table that can have it."""
+    captured = {f"{keyspace}.{table}" for table in cdc_tables()}
+    return [
+        f"{each} {'AND' if ') WITH ' in each else 'WITH'} cdc = true" if table in captured else each
+        for each in schema_statements(keyspace)
+        for table in re.findall(r"EXISTS (\S+)", each)
+    ]
 
 
 def cdc_tables() -> tuple[str, ...]:

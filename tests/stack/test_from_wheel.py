@@ -1,4 +1,4 @@
-"""A stream from the wheel: a user id without name or home that can write in its own folder."""
+"""A stream from the wheel, of a user id without name or home that can write in one folder only."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench.backlog import CHANGES, Measured
 from tests.bench.traced import Batch
-from tests.processes import DRIVER, CpuWatch, compiling_of, spent_by
+from tests.processes import DRIVER, EXECUTORS, CpuWatch, compiling_of, spent_by
 from tests.stack.streams import until
 
 BUSY = "while True: pass"
@@ -71,6 +71,13 @@ def test_a_sustained_rate_leaves_out_the_batch_that_only_reads() -> None:
     run = Measured(batches, 24.0, 0.0, {})
     assert run.sustained == CHANGES * 0.75 / 12
     assert Measured(batches[:1], 10.0, 0.0, {}).sustained == 0.0
+
+
+def test_what_a_change_costs_a_warm_stream_is_that_of_the_second_half() -> None:
+    first = batch(1, ended_at=10.0, seconds=10.0, events=100, examined=100)
+    second = batch(2, ended_at=20.0, seconds=10.0, events=100, examined=100)
+    run = Measured([first, second], 20.0, 0.0, {DRIVER: 9.0}, later={DRIVER: 2.0, EXECUTORS: 1.0})
+    assert run.own_when_warm == 3.0 / (CHANGES / 2) * 1e6
 
 
 def batch(number: int, ended_at: float, seconds: float, events: int, examined: int) -> Batch:
