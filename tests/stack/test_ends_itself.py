@@ -14,7 +14,7 @@ from tests.stack.streams import Stream, until
 from tests.stack.users import PROJECTION, RIGHT, TRUTH, User, a_difference, a_message
 from tests.stack.watched import SLOW, Restarted, Watched
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="servers")]
 
 MANY = 40
 """More suspects than the driver examines by itself: they go to the workers."""
@@ -79,7 +79,6 @@ def alter(restarted: Restarted, change: str) -> None:
         restarted.place.session.execute(f"ALTER TABLE {restarted.place.keyspace}.{table} {change}")
 
 
-@pytest.mark.long(part="servers")
 def test_columns_that_are_added_and_dropped_under_a_stream(restarted: Restarted) -> None:
     alter(restarted, "ADD extra text")
     line = last_line(restarted.stream)
@@ -105,7 +104,6 @@ def sweeping(place: Watched, tmp_path: Path) -> Iterator[Restarted]:
     made.forget()
 
 
-@pytest.mark.long(part="servers")
 def test_what_the_agent_skips_after_a_column_was_added_is_swept(sweeping: Restarted) -> None:
     """It skips mutations that use the new column for about a second, for good, and no canary."""
     place, stream = sweeping.place, sweeping.stream

@@ -17,7 +17,7 @@ from tests.stack.pasts import newest_bookmark
 from tests.stack.scenes import Place, Scene, cells, reconcile
 from tests.stack.streams import Stream, until
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long(part="loads")]
 
 RIGHT, WRONG = 6, 3
 MOST_ROUNDS = 20
