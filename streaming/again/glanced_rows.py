@@ -105,7 +105,7 @@ class GlancedRows:
         looked = BatchLook()
         if left:
             wakes = [Wake(self._decoded(row), self._named(row, source), changes=0) for row in left]
-            look_at(job, frozenset(), wakes, looked)
+            look_at(job, frozenset(), wakes, looked, now_micros())
             if of_truth:
                 differing = {each.slot.key for each in looked.suspects}
                 pairs = zip(left, wakes, strict=True)

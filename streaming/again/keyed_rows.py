@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from checkpoints.clock import now_micros
 from reconcilers.declared.raw import RawRow
 from reconcilers.declared.scan import wakes_of
 from reconcilers.words.model import Suspect
@@ -29,7 +30,7 @@ class KeyedRows:
             wakes = [wake for wake in map(wake_of, rows) if wake is not None]
             looked = BatchLook()
             if wakes:
-                look_at(self._job, frozenset(), wakes, looked)
+                look_at(self._job, frozenset(), wakes, looked, now_micros())
             yield len(wakes), looked.suspects
 
     def read_ahead(self, rows: Sequence[RawRow]) -> None:

@@ -177,12 +177,17 @@ def look_task(
     """For ``mapInArrow``: settled rows in, one pickled `BatchLook` out.
 
     ``apart`` are the places that are known to be unreadable. ``cap`` says how many suspects travel.
+    What is stored has the time of this call, by the clock of the driver: a worker's may be wrong.
     """
-    return partial(_look_share, job, apart, cap)
+    return partial(_look_share, job, apart, cap, now_micros())
 
 
 def _look_share(
-    job: Job, apart: frozenset[Slot], cap: Cap | None, batches: Iterable[pa.RecordBatch]
+    job: Job,
+    apart: frozenset[Slot],
+    cap: Cap | None,
+    now: Micros,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     collect_seldom()
     log_as_driver()
@@ -194,12 +199,12 @@ def _look_share(
         _keep_undecodable(job, settled.bad, found)
         echoes += settled.echoes
         _account(settled, found, to_micros(job.settings.stream.delay))
-        wakes.extend(_glanced(job, apart, settled, found))
+        wakes.extend(_glanced(job, apart, settled, found, now))
         if len(wakes) >= KEYS_AT_ONCE:
-            look_at(job, apart, wakes, found)
+            look_at(job, apart, wakes, found, now)
             wakes = []
     if wakes:
-        look_at(job, apart, wakes, found)
+        look_at(job, apart, wakes, found, now)
     if cap is not None:
         _publish_left_out(job, found, cap)
     found.echoes = folded(echoes, to_micros(job.settings.canary.longest_pause))
@@ -221,13 +226,13 @@ def _publish_left_out(job: Job, found: BatchLook, cap: Cap) -> None:
 
 
 def _glanced(
-    job: Job, apart: frozenset[Slot], settled: SettledKeys, found: BatchLook
+    job: Job, apart: frozenset[Slot], settled: SettledKeys, found: BatchLook, now: Micros
 ) -> Iterable[Wake]:
     """The keys that still need a look; those that are plainly right are counted in ``found``."""
     ours = job.connections()
     if ours.glance is None or not settled.keys.num_rows:
         return settled.wakes(job.family)
-    now, delay = now_micros(), to_micros(job.settings.stream.delay)
+    delay = to_micros(job.settings.stream.delay)
     keys = settled.for_glance(job.family).without(apart)
     glanced = ours.glance.at(keys, believed_since(ours.lineage.watching(), delay))
     ours.tallies.mark(chunks_of(job.family, glanced.touched, job.settings.tally.chunk), now)
@@ -236,10 +241,15 @@ def _glanced(
     return settled.wakes(job.family, glanced.left)
 
 
-def look_at(job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook) -> None:
-    """Look at these keys and all that they lead to, and add the results to ``found``."""
+def look_at(
+    job: Job, apart: frozenset[Slot], wakes: list[Wake], found: BatchLook, now: Micros
+) -> None:
+    """Look at these keys and all that they lead to, and add the results to ``found``.
+
+    ``now`` is µs, taken before the first read.
+    """
     ours = job.connections()
-    delay, now = to_micros(job.settings.stream.delay), now_micros()
+    delay = to_micros(job.settings.stream.delay)
     watching = ours.lineage.watching()
     believed = None if watching is None else watching.believed(delay)
     look = Look(

@@ -126,6 +126,22 @@ def test_the_chunks_of_what_changed_are_marked(share: Share) -> None:
     assert share.tallies.of_mailbox(MAILBOX).chunks.keys() == {0, 2}
 
 
+def test_what_is_stored_has_the_time_of_the_driver_whatever_the_worker_s_clock(
+    share: Share, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look whose time has passed already would never be made."""
+    began = now_micros()
+
+    def behind() -> Micros:
+        return began if inspect.stack()[1].function == "look_task" else began - HOUR
+
+    monkeypatch.setattr(worker, "now_micros", behind)
+    share.family, share.tables = INDEXED, Tables(unreadable=frozenset({DELETED.table}))
+    share.look({"uid": 7})
+    assert share.tallies.of_mailbox(MAILBOX).chunks[0].marked_at == began
+    assert [each.due > began for each in share.expiries.between(0, 2**62)] == [True]
+
+
 def test_what_is_known_to_be_unreadable_is_not_looked_at_but_counted(share: Share) -> None:
     found = share.look({"uid": 7}, {"uid": 2_500}, apart=frozenset({Slot(MAILBOX, 7)}))
     assert share.looks == [[2_500]]
