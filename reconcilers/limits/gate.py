@@ -60,6 +60,10 @@ class Admission:
             return [self] * len(sizes)
         return [replace(self, ceiling=each) for each in self.ceiling.shared(sizes)]
 
+    def used_up(self) -> Admission:
+        """With nothing left of this minute: what was admitted may have been written before."""
+        return replace(self, ceiling=self.ceiling and replace(self.ceiling, now=0))
+
 
 def admit(answers: Answers) -> Admission:
     """The admission: nothing that any limit holds back. It names the first limit that does."""

@@ -20,7 +20,7 @@ from streaming.pipeline.pause_report import PAUSES
 from streaming.pipeline.scheduled_looks import ExpiredCells
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Repaired
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,17 @@ class Batches:
         """The places that are known to be unreadable: each is read alone, at its next look."""
         return self.open_findings.unreadable()
 
-    def record_outcomes(self, outcomes: Iterable[Outcome]) -> None:
-        """Record the outcomes of the suspects."""
-        all_of_them = list(outcomes)
-        self.ceiling.settle(all_of_them)
-        self.open_findings.record_outcomes(all_of_them)
+    def record_outcomes(self, repaired: Repaired) -> None:
+        """Record what became of the suspects.
+
+        What an attempt did whose outcomes are lost, only the journal tells; it counts as all that
+        was admitted.
+        """
+        if not repaired.again:
+            self.ceiling.settle(repaired.outcomes)
+        self.open_findings.record_outcomes(repaired.outcomes)
+        if repaired.again:
+            self.open_findings.recall()
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys to look at again now: due ones, ones no longer held, ones with expired cells."""

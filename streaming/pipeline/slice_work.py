@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event
 from typing import Protocol
 
@@ -17,11 +18,11 @@ from reconcilers.limits.gate import Admission
 from reconcilers.words.model import Micros, Slot, Suspect, Wake, number_of
 from streaming.pipeline.cores import at_a_time, shares
 from streaming.pipeline.ranges import Ranges
-from streaming.pipeline.repair_task import RepairTask, repair_task
+from streaming.pipeline.repair_task import RepairTask, attempt, repair_task
 from streaming.pipeline.slices import Closed, Slice
 from streaming.pipeline.spark_errors import is_of_a_record
 from streaming.pipeline.worker import BatchLook, Job
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Repaired
 
 log = logging.getLogger("reconciler")
 
@@ -47,8 +48,8 @@ class Decisions(Protocol):
     def recall(self) -> None:
         """Read again what is stored. Raises `Retryable` if Cassandra does not answer."""
 
-    def record_outcomes(self, outcomes: list[Outcome]) -> None:
-        """Record the outcomes of the suspects."""
+    def record_outcomes(self, repaired: Repaired) -> None:
+        """Record what became of the suspects."""
 
     def later_looks(self, now: Micros) -> list[Wake]:
         """Keys that are due to be looked at again ``now`` (µs)."""
@@ -124,8 +125,8 @@ class SliceWork:
     def _examine(self, piece: Slice) -> None:
         look = self.decisions.canaries_alone(piece) or self._look(piece)
         admission = self.decisions.admit(look, piece)
-        outcomes = self._confirm_and_repair(look.suspects, admission, piece.name)
-        self.decisions.record_outcomes(outcomes)
+        repaired = self._confirm_and_repair(look.suspects, admission, piece.name)
+        self.decisions.record_outcomes(repaired)
         self.decisions.ended(look, piece)
         self.ranges.done(piece)
 
@@ -144,24 +145,24 @@ class SliceWork:
 
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str
-    ) -> list[Outcome]:
+    ) -> Repaired:
         """Steps 5 to 7: of few suspects in this process, otherwise on the workers.
 
         After a failure the workers do it in any case: what kills a worker leaves this process
         alive.
         """
         if not suspects:
-            return []
+            return Repaired([])
         if len(suspects) > FEW or self.ranges.failures.suspected:
             job = self.job.of_tasks(at_a_time(self.spark, self.job.settings.stream))
             return self._on_workers(repair_task(job, batch), suspects, admission)
         stopping = self.stopping
         task = repair_task(self.job, batch, lambda: STOPPING if stopping.is_set() else None)
-        return list(task([(admission, suspects)]))
+        return Repaired(list(task([(admission, suspects)])))
 
     def _on_workers(
         self, task: RepairTask, suspects: list[Suspect], admission: Admission
-    ) -> list[Outcome]:
+    ) -> Repaired:
         """Steps 5 to 7 on the workers, each group in one task."""
         count = shares(self.spark, self.job.settings.stream)
         parts: list[list[Suspect]] = [[] for _ in range(count)]
@@ -170,4 +171,6 @@ class SliceWork:
         full = [each for each in parts if each]
         admitted = zip(admission.shared([len(each) for each in full]), full, strict=True)
         tasks = self.spark.sparkContext.parallelize(list(admitted), len(full))
-        return tasks.mapPartitions(task).collect()
+        found = tasks.mapPartitions(partial(attempt, task)).collect()
+        outcomes = [outcome for each in found for outcome in each.outcomes]
+        return Repaired(outcomes, any(each.again for each in found))

@@ -24,3 +24,11 @@ class Outcome:
     at: Micros = 0
     projection: str = ""
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What became of suspects. ``again``: the outcomes of an attempt before this one are lost."""
+
+    outcomes: list[Outcome]
+    again: bool = False

@@ -36,6 +36,7 @@ from streaming.pipeline.batches import Batches
 from streaming.pipeline.screen_task import ON_WORKERS
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook, read_looks
+from streaming.steps.outcome import Repaired
 from tests.bench.report import publish, table
 from tests.bench.test_driver_slice import NAMES, NODES, PARTITIONS, PLACES, cpu_ms, echoes
 from tests.bench.test_open_findings import ManyOpen
@@ -165,7 +166,7 @@ def settle(decisions: Batches, pickled: list[bytes], number: int) -> None:
     piece = Slice(offsets, dict.fromkeys(PLACES, number + 1), end, end)
     decisions.later_looks(end)
     decisions.admit(look, piece)
-    decisions.record_outcomes([])
+    decisions.record_outcomes(Repaired([]))
     decisions.ended(look, piece)
 
 

@@ -26,7 +26,7 @@ from streaming.pipeline.suspect_cap import MOST, Cap, left_out, split
 from streaming.pipeline.suspects import each_once
 from streaming.pipeline.worker import BatchLook, read_looks
 from streaming.settings import RepairSettings
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Outcome, Repaired
 from tests.bench.report import publish, table
 from tests.builders.canaries import TOPIC, frontier_watch, of_slice
 from tests.builders.found import finding_at, suspect_at
@@ -105,7 +105,7 @@ def incident(cap: Cap | None, log_lines: list[int]) -> tuple[float, int, float, 
     log_lines[0] = 0
     to_admit = cpu_ms(admit)
     outcomes = held(looks[0].suspects)
-    to_record = cpu_ms(lambda: decisions.record_outcomes(outcomes))
+    to_record = cpu_ms(lambda: decisions.record_outcomes(Repaired(outcomes)))
     why = str(admitted[0].repairs_wait)
     size = sum(map(len, shares)) / 1e6
     return size, len(outcomes), to_admit, to_record, log_lines[0], why

@@ -20,7 +20,7 @@ from streaming.pipeline.batch_record import BatchSummaries
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Outcome, Repaired
 from tests.bench.report import publish, table
 from tests.builders.rows import FAMILY, NOW, SECOND
 from tests.fakes.checkpoints.memory import MemoryJournal
@@ -100,7 +100,7 @@ def cpu_of_a_slice(made: Batches) -> float:
         began = time.thread_time()
         made.later_looks(NOW + number * BETWEEN)
         made.admit(look, piece)
-        made.record_outcomes([Outcome(changing.slot, Action.KEEP, changing)])
+        made.record_outcomes(Repaired([Outcome(changing.slot, Action.KEEP, changing)]))
         made.ended(look, piece)
         spent.append(1_000 * (time.thread_time() - began))
     return statistics.mean(spent[FIRST:])

@@ -22,7 +22,7 @@ from streaming.pipeline.batches import Batches
 from streaming.pipeline.ceiling import WriteCeiling
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Outcome, Repaired
 from streaming.steps.permit import ABOVE, Permit
 from tests.builders.examining import examiner
 from tests.builders.found import finding_at, suspect_at
@@ -126,6 +126,20 @@ def test_a_slice_that_failed_counts_as_if_all_of_it_was_written() -> None:
     assert ceiling.left() == Ceiling(100, 1_000)
 
 
+@pytest.mark.parametrize(("again", "left"), [(False, 999), (True, 100)])
+def test_a_slice_of_which_an_attempt_was_lost_counts_with_all_that_was_admitted(
+    again: bool, left: int
+) -> None:
+    stream = Stream()
+    stream.decisions = replace(stream.decisions, ceiling=WriteCeiling(1_000, lambda: 0.0))
+    found = [suspect(uid) for uid in range(900)]
+    piece = Slice({("t", 0): 1}, {("t", 0): 2}, NOW, NOW)
+    stream.decisions.admit(BatchLook(found, examined=20_000), piece)
+    one = Outcome(found[0].slot, Action.REPAIR, held_until(found[0].slot, None))
+    stream.decisions.record_outcomes(Repaired([one], again))
+    assert stream.decisions.ceiling.left() == Ceiling(left, 1_000)
+
+
 @dataclass
 class Stream:
     """Slices through the driver's decisions, a worker's permit, and the examiner itself."""
@@ -150,7 +164,7 @@ class Stream:
         parts = [found[::2], found[1::2]]
         shares = zip(admission.shared([len(each) for each in parts]), parts, strict=True)
         outcomes = [each for share in shares for each in self._worker(*share)]
-        self.decisions.record_outcomes(outcomes)
+        self.decisions.record_outcomes(Repaired(outcomes))
         return outcomes
 
     def _worker(self, admission: Admission, found: list[Suspect]) -> Iterator[Outcome]:

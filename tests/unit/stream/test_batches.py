@@ -37,7 +37,7 @@ from streaming.pipeline.scheduled_looks import ExpiredCells, scheduled_wake
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import Mode
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Outcome, Repaired
 from streaming.steps.pauses import PauseWatch
 from streaming.steps.permit import ABOVE
 from streaming.topics import came_astray
@@ -382,10 +382,12 @@ def counted(decisions: Batches, metric: str, **labels: str) -> float:
 def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
     decisions = batches(MemoryPorts())
     before = replace(held(), state=State.INTENDED, kind=Kind.DIFFERING_CELLS)
-    decisions.record_outcomes([Outcome(HELD, Action.REPAIR, before, projection=PROJECTION.name)])
+    decisions.record_outcomes(
+        Repaired([Outcome(HELD, Action.REPAIR, before, projection=PROJECTION.name)])
+    )
     after = replace(before, sentence="anew")
     ended = Outcome(HELD, Action.CLOSE, before, ended=State.SUPERSEDED)
-    decisions.record_outcomes([ended, Outcome(HELD, Action.REPAIR, after)])
+    decisions.record_outcomes(Repaired([ended, Outcome(HELD, Action.REPAIR, after)]))
     name = PROJECTION.name
     assert counted(decisions, "repairs_total", projection=name, outcome="superseded") == 1
     kept = decisions.open_findings.of(after)
@@ -399,7 +401,9 @@ def test_a_superseded_repair_is_counted_and_the_new_finding_kept() -> None:
 def test_a_slot_that_agrees_without_a_finding_is_off_the_agenda(slot: Slot) -> None:
     decisions = batches(MemoryPorts())
     decisions.open_findings.index.keep(held())
-    decisions.record_outcomes([Outcome(slot, Action.NOTHING, None, projection=PROJECTION.name)])
+    decisions.record_outcomes(
+        Repaired([Outcome(slot, Action.NOTHING, None, projection=PROJECTION.name)])
+    )
     assert (decisions.open_findings.of(held()) is None) is (slot == HELD)
 
 
@@ -441,19 +445,31 @@ def test_that_a_table_refuses_is_told_once_whoever_found_out(
     waits = Outcome(HELD, Action.LOOK_AGAIN, None, projection=PROJECTION.name)
     with caplog.at_level("INFO"):
         for _batch in range(2):
-            decisions.record_outcomes([told, waits, told, waits])
+            decisions.record_outcomes(Repaired([told, waits, told, waits]))
     assert [each.getMessage() for each in caplog.records] == ["table t refuses writes"]
     assert [each.slot for each in decisions.open_findings.index] == [WHOLE_TABLE]
     assert counted(decisions, "open_findings", **labels_of(parked())) == 1
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_lost_attempt_found_out_is_read_in_the_journal(again: bool) -> None:
+    """The next attempt finds that the table is known to refuse, and says nothing of it."""
+    ports = MemoryPorts(MemoryJournal(lambda: NOW))
+    decisions = batches(ports)
+    decisions.start()
+    ports.journal.put(parked())
+    waits = Outcome(HELD, Action.LOOK_AGAIN, None, projection=PROJECTION.name)
+    decisions.record_outcomes(Repaired([waits], again))
+    assert (PROJECTION.name in decisions.open_findings.refusing) is again
+
+
 def test_that_a_table_takes_writes_again_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     decisions = batches(MemoryPorts())
-    decisions.record_outcomes([Outcome(WHOLE_TABLE, Action.REPORT, parked())])
+    decisions.record_outcomes(Repaired([Outcome(WHOLE_TABLE, Action.REPORT, parked())]))
     caplog.clear()
     healed = Outcome(WHOLE_TABLE, Action.CLOSE, parked(), State.HEALED)
     with caplog.at_level("INFO"):
-        decisions.record_outcomes([healed, healed])
+        decisions.record_outcomes(Repaired([healed, healed]))
     assert [each.getMessage() for each in caplog.records] == ["healed: table t refuses writes"]
     assert len(decisions.open_findings.index) == 0
     ended = labels_of(parked()) | {"state": State.HEALED.value}
@@ -465,6 +481,6 @@ def test_keys_that_are_looked_at_again_are_told_of_in_one_line(
 ) -> None:
     young = Outcome(HELD, Action.LOOK_AGAIN, None, projection=PROJECTION.name, reason="young")
     with caplog.at_level("INFO"):
-        batches(MemoryPorts()).record_outcomes(iter([young, young]))
+        batches(MemoryPorts()).record_outcomes(Repaired([young, young]))
     told = [each.getMessage() for each in caplog.records]
     assert told == ["looking again at 2 keys one delay later: 2 young"]

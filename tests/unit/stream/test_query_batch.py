@@ -30,7 +30,7 @@ from streaming.pipeline.spark_errors import OURS
 from streaming.pipeline.window import LONG_BATCH, how_often, wait_for
 from streaming.pipeline.worker import BatchLook
 from streaming.settings import KafkaSettings, Settings, StreamSettings
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Outcome, Repaired
 from tests.builders.found import suspect_at
 from tests.builders.rows import FAMILY, MESSAGE_ID, SLOT
 from tests.fakes.checkpoints.progress import MemoryFailingSlices
@@ -68,8 +68,8 @@ class Decisions:
         if self.silent:
             raise Unreachable("no host answered")
 
-    def record_outcomes(self, outcomes: list[Outcome]) -> None:
-        self.told.append(("outcomes", outcomes))
+    def record_outcomes(self, repaired: Repaired) -> None:
+        self.told.append(("outcomes", repaired.outcomes))
 
     def later_looks(self, now: Micros) -> list[Wake]:
         self.told.append(("later",))
@@ -109,9 +109,9 @@ class Work(SliceWork):
 
     def _confirm_and_repair(
         self, suspects: list[Suspect], admission: Admission, batch: str
-    ) -> list[Outcome]:
+    ) -> Repaired:
         self.told.append(("repair", suspects, admission, batch))
-        return OUTCOMES
+        return Repaired(OUTCOMES)
 
     def publish(self, wakes: Iterable[Wake]) -> None:
         self.told.append(("publish", wakes))

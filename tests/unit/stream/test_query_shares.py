@@ -9,7 +9,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from pyspark import TaskContext
 
+from reconcilers.limits.ceiling import Ceiling
 from reconcilers.limits.gate import Admission
 from reconcilers.words.model import Slot, Suspect
 from streaming.pipeline import range_reader
@@ -20,7 +22,7 @@ from streaming.pipeline.repair_task import AdmittedSuspects, RepairTask
 from streaming.pipeline.slice_work import FEW, STOPPING, SliceWork
 from streaming.pipeline.slices import Slice
 from streaming.pipeline.suspect_cap import Cap
-from streaming.steps.outcome import Outcome
+from streaming.steps.outcome import Outcome, Repaired
 from tests.unit.stream.test_query_batch import (
     ADMITTED,
     LOOK,
@@ -107,10 +109,10 @@ class Examined:
 
         def on_workers(
             _work: Work, told: object, suspects: list[Suspect], admission: Admission
-        ) -> list[Outcome]:
+        ) -> Repaired:
             assert told is task
             self.workers.append((admission, suspects))
-            return OUTCOMES
+            return Repaired(OUTCOMES)
 
         def repair_task(job: object, batch: str, stopping: Any = None) -> RepairTask:
             self.stopping = stopping
@@ -121,7 +123,8 @@ class Examined:
         self.monkeypatch.setattr(Work, "_on_workers", on_workers)
 
     def examine(self, suspects: list[Suspect]) -> list[Outcome]:
-        return SliceWork._confirm_and_repair(self.query.work, suspects, ADMITTED, "batch")
+        work = self.query.work
+        return SliceWork._confirm_and_repair(work, suspects, ADMITTED, "batch").outcomes
 
 
 @pytest.fixture
@@ -235,6 +238,35 @@ def test_a_group_is_examined_in_one_task_and_an_empty_share_is_none(query: Query
         assert all(shares)
         assert sum(map(len, shares)) == 2 * len(suspects)
         assert sum(len(set(share)) for share in shares) == len(suspects)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Spark's context of a task."""
+
+    number: int
+
+    def attemptNumber(self) -> int:  # noqa: N802 (Spark's name)
+        return self.number
+
+
+@pytest.mark.parametrize(("number", "left"), [(0, 7), (1, 0)])
+def test_another_attempt_of_a_share_writes_nothing_more_in_this_minute(
+    query: Query, monkeypatch: pytest.MonkeyPatch, number: int, left: int
+) -> None:
+    """The one before it, whose executor is lost, may have written all that was admitted."""
+    admitted = Admission(ceiling=Ceiling(7, 100))
+    given: list[Admission] = []
+
+    def task(shares: Iterable[AdmittedSuspects]) -> Iterator[Outcome]:
+        given.extend(admission for admission, _ in shares)
+        return iter(OUTCOMES)
+
+    monkeypatch.setattr(TaskContext, "get", lambda: Attempt(number))
+    query.work.spark = Spark()  # type: ignore[assignment]
+    repaired = query.work._on_workers(task, LOOK.suspects, admitted)
+    assert repaired == Repaired(OUTCOMES, again=number > 0)
+    assert [each.ceiling for each in given] == [Ceiling(left, 100)]
 
 
 def test_without_a_suspect_nothing_is_examined(examined: Examined) -> None:
