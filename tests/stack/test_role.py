@@ -265,7 +265,8 @@ def test_only_its_own_role_may_fix_mailbox_objects(
     short: dict[str, Any] = {"stream": {"delay": 1, "window": 1}}
     changes = {**LOGIN, **short, "mailboxes": {"right": "path"}}
     path = write_settings(config.with_name("fix.toml"), endpoints, keyspace, OWN, changes)
-    config.with_name("fix-password").write_text("change-me\n")
+    config.with_name("fix-password").write_text("of-the-fix\n")
+    admin.execute("ALTER ROLE reconciler_mailboxes WITH LOGIN = true AND PASSWORD = 'of-the-fix'")
     words = ("--fix", "--confirm", "ALL-SERVICES-ARE-OFFLINE", "--ignore-traffic")
     command = ("mailboxes", "--config", str(path), *words)
     assert "no MODIFY permission on <table" in refusal(reconcile(*command))
