@@ -61,6 +61,11 @@ def as_toml(sections: Sections) -> str:
     lines = []
     for name, values in sections.items():
         lines.append(f"[{name}]")
-        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        lines += [f"{_key(name)} = {json.dumps(value)}" for name, value in values.items()]
         lines.append("")
     return "\n".join(lines)
+
+
+def _key(name: str) -> str:
+    """A name in quotes, if it has dots: without them no option may stand beside another below it."""
+    return json.dumps(name) if "." in name else name

@@ -4,6 +4,7 @@ The executors' Python has our packages and not our project: a driver has to send
 """
 
 import os
+import secrets
 import signal
 import sysconfig
 import venv
@@ -91,6 +92,17 @@ class SparkCluster:
         self._port, self._web = next(self.ports), next(self.ports)
         self._master = Daemon("spark-master", folder, folder / "master.log")
         self.workers = [SparkWorker(self, number) for number in (1, 2)]
+        self.secret = secrets.token_hex(16)
+
+    @property
+    def _options(self) -> Path:
+        """What the master and the workers read."""
+        return self.folder / "options.conf"
+
+    @property
+    def _login(self) -> dict[str, str]:
+        """The options without which nobody talks to another."""
+        return {"spark.authenticate": "true", "spark.authenticate.secret": self.secret}
 
     @property
     def url(self) -> str:
@@ -114,6 +126,7 @@ class SparkCluster:
             "spark.executor.cores": 1,
             "spark.cores.max": len(self.workers),
             "spark.executor.extraJavaOptions": " ".join(LIGHT_COMPILER),
+            **self._login,
         }
         return {"stream": {"master": self.url}, "spark": options}
 
@@ -124,6 +137,9 @@ class SparkCluster:
 
     def start(self) -> None:
         """Start all, and wait until the master answers. Raises StartError."""
+        self._options.touch(0o600)
+        lines = (f"{name} {value}\n" for name, value in self._login.items())
+        self._options.write_text("".join(lines), encoding="utf-8")
         where = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", str(self._web)]
         self._master.start(
             self.command("org.apache.spark.deploy.master.Master", *where), cwd=self.folder
@@ -154,6 +170,8 @@ class SparkCluster:
             *given,
             str(spark_home() / "bin" / "spark-class"),
             of,
+            "--properties-file",
+            str(self._options),
             *arguments,
         ]
 

@@ -20,6 +20,7 @@ from pyspark.java_gateway import launch_gateway
 from reconcilers.words.errors import Misconfigured, ReconcilerError, SparkDied
 from streaming.monitoring.logs import SPARK
 from streaming.pipeline.spark_state import STANDALONE
+from streaming.settings import SECRET
 
 log = logging.getLogger(SPARK)
 
@@ -61,6 +62,16 @@ def is_nameless() -> bool:
     return False
 
 
+def _without_secrets(conf: SparkConf) -> SparkConf:
+    """The options that may be arguments of a process, which every user of the host can read.
+
+    `SparkContext` gives the JVM the others, when it runs.
+    """
+    return SparkConf(loadDefaults=False).setAll(
+        [(name, value) for name, value in conf.getAll() if not SECRET.search(name)]
+    )
+
+
 def _without_login(conf: SparkConf) -> SparkConf:
     """The options without jars, which are on the class path: Spark logs in to look at a file.
 
@@ -95,7 +106,8 @@ def launch_jvm(conf: SparkConf) -> JavaGateway:
     ended: PySparkRuntimeError | None = None
     try:
         nameless = is_nameless()
-        gateway = launch_gateway(_without_login(conf) if nameless else conf, {"stderr": writes})
+        options = _without_secrets(_without_login(conf) if nameless else conf)
+        gateway = launch_gateway(options, {"stderr": writes})
         if gateway.proc is None:
             refuse_without_files(gateway, conf)
         if nameless:

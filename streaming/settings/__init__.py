@@ -33,6 +33,7 @@ from streaming.settings.servers import KafkaSettings as KafkaSettings
 from streaming.settings.servers import MetricsSettings as MetricsSettings
 from streaming.settings.service import notify_socket as notify_socket
 from streaming.settings.spark import FIXED as FIXED
+from streaming.settings.spark import SECRET as SECRET
 from streaming.settings.sweeps import SweepSettings as SweepSettings
 from streaming.settings.unsafe import GUARDED as GUARDED
 from streaming.settings.unsafe import Guarded as Guarded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
@@ -17,6 +18,8 @@ FIXED = {
     "spark.sql.adaptive.enabled": "false",  # a look keeps its number of shares
 }
 """Options with which alone the stream is right or quick; ``[spark]`` cannot change them."""
+SECRET = re.compile("secret|password|token|access.?key", re.IGNORECASE)
+"""The names of options whose values nobody is shown; Spark itself hides the same."""
 _WHY = {
     "spark.master": "set stream.master",
     "spark.submit.deployMode": "the driver is the process of `reconcile stream`",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.embedded.settings_file import as_toml
 from deploy.embedded.wait import HANG_S
 from tests.endpoints import Endpoints
 
@@ -70,11 +71,7 @@ def write_settings(
     for each in (defaults, changes):
         for section, values in each.items():
             settings.setdefault(section, {}).update(values)
-    lines = []
-    for section, values in settings.items():
-        lines.append(f"[{section}]")
-        lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text(as_toml(settings), encoding="utf-8")
     return path
 
 

@@ -116,6 +116,22 @@ def test_executors_have_the_code_that_was_sent_and_nothing_else_of_the_project(
     assert _there(spark) == [each.host for each in cluster.workers]
 
 
+def test_its_secret_is_known_to_all_and_no_argument_of_a_process(
+    spark: SparkSession, cluster: SparkCluster
+) -> None:
+    """With another one no executor would be there."""
+    arguments = [each for process in Path("/proc").glob("[0-9]*") for each in _words(process)]
+    assert any(str(cluster.folder) in each for each in arguments)
+    assert [each for each in arguments if cluster.secret in each] == []
+
+
+def _words(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_text(errors="replace").split("\0")
+    except OSError:  # it has ended meanwhile
+        return []
+
+
 def test_the_products_look_finds_the_same_on_executors(
     spark: SparkSession, settings: Settings
 ) -> None:

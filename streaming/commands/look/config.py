@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from checkpoints.codec import Json
 from streaming.commands.arguments.output import add_format, formatted
 from streaming.settings import (
+    SECRET,
     Mode,
     Settings,
     example,
@@ -23,8 +23,6 @@ from streaming.settings.read import given_by
 
 SHOW, CHECK, EXAMPLE = "show", "check", "example"
 COLUMNS = ("setting", "value", "source", "place")
-SECRET = re.compile("secret|password|token|access.?key", re.IGNORECASE)
-"""The names of Spark's options whose values are not shown; Spark itself hides the same."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
