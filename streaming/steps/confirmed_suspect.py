@@ -42,6 +42,17 @@ class ConfirmedSuspect:
         return decided(self.previous, self.seen.actual, self.moment.began)
 
     @property
+    def is_admitted(self) -> bool:
+        """Whether its repair was admitted and written to the journal in this batch already.
+
+        That attempt was lost. What it may have written counts with all that was admitted to it.
+        """
+        previous = self.previous
+        if previous is None or previous.state is not State.INTENDED:
+            return False
+        return previous.batch == self.batch
+
+    @property
     def now(self) -> Now:
         """The batch and its time, by which attempts are counted."""
         return Now(self.batch, self.moment.began)

@@ -266,7 +266,7 @@ class Examiner:
             self.publish(case.wakes(self.family, kind))
             yield self._comes_back(case.slot, withdrawn)
             return
-        wait = 0 if batch.repairs.waits_for_table else batch.permit.wait()
+        wait = 0 if batch.repairs.waits_for_table or case.is_admitted else batch.permit.wait()
         if wait:
             yield batch.record.hold(case, Refusal(State.HELD, kind, ABOVE), sentence, wait)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints.clock import to_seconds
+from reconcilers.declared.writes import Write
 from reconcilers.limits.breakers import BreakerLimits
 from reconcilers.limits.ceiling import MINUTE, Ceiling, Written
 from reconcilers.limits.gate import Admission
 from reconcilers.rows.finding import Action, Finding, State
-from reconcilers.words.model import Micros, Slot, Suspect, Wake
+from reconcilers.words.model import KeyValue, Micros, Row, Slot, Suspect, Wake
 from reconcilers.words.waiting import Wait, Waiting
 from streaming.pipeline.batches import Batches
 from streaming.pipeline.ceiling import WriteCeiling
@@ -221,6 +222,44 @@ def test_ten_slices_of_900_read_a_minute_apart_open_nothing_and_are_written_minu
     for at in times:
         assert sum(times[each] for each in times if at <= each < at + MINUTE) <= MOST
     assert stream.ports.journal.breakers() == {}
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+@dataclass
+class KillsAtWrite(MemoryTables):
+    """Ends the process that writes, before its second write."""
+
+    def apply(self, writes: Sequence[Write]) -> None:
+        if self.applied:
+            raise Killed
+        super().apply(writes)
+
+
+def test_another_attempt_repairs_what_the_lost_one_has_begun_and_nothing_more() -> None:
+    found = [suspect(uid) for uid in range(6)]
+    truths: dict[KeyValue, tuple[Row, ...]] = {
+        message(uid): (truth(uid=uid, messageid=message(uid)),) for uid in range(6)
+    }
+    tables, journal = KillsAtWrite(truths=truths), MemoryJournal()
+
+    def attempt(left: int, tables: MemoryTables) -> list[Outcome]:
+        permit = Permit(Admission(ceiling=Ceiling(left, 100)), lambda: None, nothing_paused)
+        return list(
+            examiner(
+                *(FAMILY, PROJECTION, tables, MemoryLineage(), journal),
+                publish=lambda _wakes: None,
+                clock=lambda: NOW,
+            ).examine(found, permit, "slice")
+        )
+
+    with pytest.raises(Killed):
+        attempt(4, tables)
+    outcomes = attempt(0, MemoryTables(truths=truths, rows=tables.rows))
+    assert [each.action for each in outcomes] == [Action.REPAIR] * 2 + [Action.KEEP] * 4
+    assert [each.finding.attempts for each in outcomes if each.finding] == [1] * 2 + [0] * 4
 
 
 def test_a_worker_holds_what_is_above_and_says_until_when() -> None:

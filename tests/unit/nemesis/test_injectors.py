@@ -231,7 +231,7 @@ def test_executors_of_a_cluster_are_its_workers(
     settings = tomllib.loads(made.config.read_text())
     assert settings["stream"]["master"] == cluster.url
     assert settings["stream"]["delay"] == 10
-    assert settings["spark"]["spark"]["cores"]["max"] == 2
+    assert settings["spark"]["spark.cores.max"] == 2
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as driver:
         made._process = driver
         made.pause_workers()
