@@ -42,16 +42,16 @@ class Measured:
     """How a backlog was worked off: the busy batches, and seconds from the first to the last.
 
     ``rss`` is the largest of each Python worker's, MiB; ``spent`` the CPU seconds of each process,
-    ``later`` those in the second half of the batches, ``idle`` those of a second afterwards, in
-    which nothing was left to do.
+    ``idle`` those of a second afterwards, in which nothing was left to do. ``changes`` were there.
     """
 
     batches: list[Batch]
     seconds: float
     rss: float
     spent: Spent
-    later: Spent = field(default_factory=dict)
     idle: Spent = field(default_factory=dict)
+    changes: int = CHANGES
+    watch: CpuWatch = field(default_factory=lambda: CpuWatch({}, 0))
 
     @property
     def for_changes(self) -> float:
@@ -62,7 +62,7 @@ class Measured:
     @property
     def own(self) -> float:
         """Core-µs a change of the stream's own processes, without Java's compiler."""
-        return sum(self.spent.get(each, 0.0) for each in OURS) / CHANGES * 1e6
+        return sum(self.spent.get(each, 0.0) for each in OURS) / self.changes * 1e6
 
     @property
     def events(self) -> int:
@@ -78,11 +78,18 @@ class Measured:
         _, *rest = self.batches
         return self.changes_in(rest) / _seconds(rest) if rest else 0.0
 
-    @property
-    def own_when_warm(self) -> float:
-        """Core-µs a change in the second half of the batches, as `own`."""
-        changes = self.changes_in(self.batches[len(self.batches) // 2 :])
-        return sum(self.later.get(each, 0.0) for each in OURS) / changes * 1e6
+    def parts(self, number: int) -> list[list[Batch]]:
+        """The batches in so many parts of about the same work."""
+        parts: list[list[Batch]] = [[] for _ in range(number)]
+        for place, each in enumerate(self.batches):
+            done = self.changes_in(self.batches[:place]) / self.changes
+            parts[int(done * number)].append(each)
+        return parts
+
+    def costs_of(self, part: Sequence[Batch]) -> Spent:
+        """Core-µs a change of each process in these batches, which follow each other."""
+        spent = self.watch.between(part[0].began_at, part[-1].ended_at)
+        return {name: each / self.changes_in(part) * 1e6 for name, each in spent.items()}
 
     def changes_in(self, batches: Sequence[Batch]) -> float:
         """How many changes' work some of the batches are.
@@ -91,7 +98,7 @@ class Measured:
         """
         events = sum(batch.events for batch in batches) / self.events
         looks = sum(batch.examined for batch in batches) / self.examined
-        return CHANGES * (events + looks) / 2
+        return self.changes * (events + looks) / 2
 
     def part(self, name: str) -> float:
         return sum(batch.parts.get(name, 0.0) for batch in self.batches)
@@ -194,11 +201,12 @@ def change_all(session: Session, config: Path, keyspace: str, flag: str) -> floa
 
 
 def work_off(
-    config: Path, trace: Path, stack: Endpoints, executors: Sequence[int] = ()
+    config: Path, trace: Path, stack: Endpoints, executors: Sequence[int] = (), rounds: int = 1
 ) -> Measured:
     """Run a stream until everything in Kafka has been examined, and no key waits any more.
 
-    ``executors`` are the sessions in which a cluster runs executors.
+    ``executors`` are the sessions in which a cluster runs executors; each row was changed in each
+    of the ``rounds``.
     """
     stream = Stream(
         config, environment={TRACE: str(trace), **LONG_LIVED}, program=module("tests.bench.traced")
@@ -214,16 +222,15 @@ def work_off(
             worked = [batch.ended_at for batch in done if is_busy(batch)]
             return bool(worked) and done[-1].ended_at - worked[-1] > waits
 
-        until("the backlog is worked off", idle, PATIENCE)
+        until("the backlog is worked off", idle, rounds * PATIENCE)
         assert stream.stop() == 0
-    batches = read_trace(trace)
-    busy = [batch for batch in batches if is_busy(batch)]
+    busy = [batch for batch in read_trace(trace) if is_busy(batch)]
     ended_at, (over_at, _) = busy[-1].ended_at, watch.samples[-1]
-    warm_at = busy[len(busy) // 2].began_at
-    moments = ((busy[0].began_at, ended_at), (warm_at, ended_at), (ended_at, over_at))
-    spent, later, afterwards = (watch.between(*each) for each in moments)
+    spent = watch.between(busy[0].began_at, ended_at)
+    afterwards = watch.between(ended_at, over_at)
     at_rest = {name: each / (over_at - ended_at) for name, each in afterwards.items()}
-    return Measured(busy, _seconds(busy), watch.rss, spent, later, at_rest)
+    changes = rounds * CHANGES
+    return Measured(busy, _seconds(busy), watch.rss, spent, at_rest, changes, watch)
 
 
 def is_busy(batch: Batch) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench.backlog import CHANGES, Measured
 from tests.bench.traced import Batch
-from tests.processes import DRIVER, EXECUTORS, CpuWatch, compiling_of, spent_by
+from tests.processes import DRIVER, CpuWatch, compiling_of, spent_by
 from tests.stack.streams import until
 
 BUSY = "while True: pass"
@@ -73,11 +73,16 @@ def test_a_sustained_rate_leaves_out_the_batch_that_only_reads() -> None:
     assert Measured(batches[:1], 10.0, 0.0, {}).sustained == 0.0
 
 
-def test_what_a_change_costs_a_warm_stream_is_that_of_the_second_half() -> None:
-    first = batch(1, ended_at=10.0, seconds=10.0, events=100, examined=100)
-    second = batch(2, ended_at=20.0, seconds=10.0, events=100, examined=100)
-    run = Measured([first, second], 20.0, 0.0, {DRIVER: 9.0}, later={DRIVER: 2.0, EXECUTORS: 1.0})
-    assert run.own_when_warm == 3.0 / (CHANGES / 2) * 1e6
+def test_the_batches_of_a_run_are_divided_by_their_work() -> None:
+    batches = [
+        batch(1, ended_at=10.0, seconds=10.0, events=100, examined=0),
+        batch(2, ended_at=20.0, seconds=10.0, events=100, examined=200),
+        batch(3, ended_at=30.0, seconds=10.0, events=200, examined=200),
+    ]
+    watch = CpuWatch({}, 0, [(0.0, {}), (20.0, {DRIVER: 9.0}), (30.0, {DRIVER: 11.0, "b": 1.0})])
+    run = Measured(batches, 30.0, 0.0, {}, changes=400, watch=watch)
+    assert run.parts(2) == [batches[:2], batches[2:]]
+    assert run.costs_of(batches[2:]) == {DRIVER: 2.0 / 200 * 1e6, "b": 1.0 / 200 * 1e6}
 
 
 def batch(number: int, ended_at: float, seconds: float, events: int, examined: int) -> Batch:
