@@ -67,5 +67,5 @@ def as_toml(sections: Sections) -> str:
 
 
 def _key(name: str) -> str:
-    """A name in quotes, if it has dots: without them no option may stand beside another below it."""
+    """A name, in quotes if it has dots: else no option may stand beside another below it."""
     return json.dumps(name) if "." in name else name
