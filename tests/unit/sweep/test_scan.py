@@ -16,7 +16,7 @@ from reconcilers.declared.families.message import MESSAGE
 from reconcilers.declared.raw import RawCell, RawRow
 from reconcilers.rows.memory import Entry
 from reconcilers.words.errors import ReadFailed, Refused
-from reconcilers.words.model import KeyValue, Kind, Slot, Suspect, Wake
+from reconcilers.words.model import KeyValue, Kind, Micros, Slot, Suspect, Wake
 from reconcilers.words.tokens import TokenRange
 from streaming.again import glanced_rows as module
 from streaming.again.fingerprints import KeptFingerprints
@@ -125,7 +125,7 @@ class OneMailbox:
     def watching(self) -> None:
         self.asked += 1
 
-    def look(self, wakes: list[Wake], found: BatchLook) -> None:
+    def look(self, wakes: list[Wake], found: BatchLook, _now: Micros) -> None:
         self.looked += wakes
         slots = [each.slot for each in wakes if each.slot is not None]
         found.suspects += [
