@@ -43,7 +43,8 @@ class Admission:
 
     ``memory_wait`` is for repairs that an event still to come could make wrong. ``frontier`` (µs)
     is None if it is unknown or the stream is behind. ``ceiling`` is the number of repairs that may
-    be written. A worker that finds a ``generation`` (µs) older than this writes nothing.
+    be written. A worker that finds a ``generation`` (µs) older than this writes nothing. ``again``:
+    an attempt before this one was lost.
     """
 
     repairs_wait: Waiting | None = None
@@ -53,6 +54,7 @@ class Admission:
     frontier: Micros | None = None
     ceiling: Ceiling | None = None
     generation: Micros | None = None
+    again: bool = False
 
     def shared(self, sizes: Sequence[int]) -> list[Admission]:
         """The admission of each share of the slice; ``sizes`` are their numbers of suspects."""
@@ -61,8 +63,8 @@ class Admission:
         return [replace(self, ceiling=each) for each in self.ceiling.shared(sizes)]
 
     def used_up(self) -> Admission:
-        """With nothing left of this minute: what was admitted may have been written before."""
-        return replace(self, ceiling=self.ceiling and replace(self.ceiling, now=0))
+        """That of another attempt: the lost one may have written all that was admitted."""
+        return replace(self, ceiling=self.ceiling and replace(self.ceiling, now=0), again=True)
 
 
 def admit(answers: Answers) -> Admission:

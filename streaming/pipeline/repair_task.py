@@ -43,7 +43,7 @@ def attempt(task: RepairTask, shares: Iterable[AdmittedSuspects]) -> Iterator[Re
     """For ``mapPartitions``: what became of these shares, in whichever attempt of a Spark task.
 
     One that was lost with its executor, or that still runs on a host that hangs, has written up to
-    what was admitted. So another writes nothing: the rest waits for a later minute.
+    what was admitted. So another finishes only what the journal says was begun; the rest waits.
     """
     context = TaskContext.get()
     again = context is not None and context.attemptNumber() > 0

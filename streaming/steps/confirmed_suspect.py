@@ -42,15 +42,10 @@ class ConfirmedSuspect:
         return decided(self.previous, self.seen.actual, self.moment.began)
 
     @property
-    def is_admitted(self) -> bool:
-        """Whether its repair was admitted and written to the journal in this batch already.
-
-        That attempt was lost. What it may have written counts with all that was admitted to it.
-        """
-        previous = self.previous
-        if previous is None or previous.state is not State.INTENDED:
-            return False
-        return previous.batch == self.batch
+    def is_begun(self) -> bool:
+        """Whether an attempt before this one has written to the journal what it repairs."""
+        last = self.previous
+        return last is not None and last.state is State.INTENDED and last.batch == self.batch
 
     @property
     def now(self) -> Now:

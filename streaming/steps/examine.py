@@ -266,7 +266,8 @@ class Examiner:
             self.publish(case.wakes(self.family, kind))
             yield self._comes_back(case.slot, withdrawn)
             return
-        wait = 0 if batch.repairs.waits_for_table or case.is_admitted else batch.permit.wait()
+        begun = case.is_begun and batch.permit.admission.again  # so it was admitted then
+        wait = 0 if begun or batch.repairs.waits_for_table else batch.permit.wait()
         if wait:
             yield batch.record.hold(case, Refusal(State.HELD, kind, ABOVE), sentence, wait)
             return

@@ -238,15 +238,26 @@ class KillsAtWrite(MemoryTables):
         super().apply(writes)
 
 
-def test_another_attempt_repairs_what_the_lost_one_has_begun_and_nothing_more() -> None:
+FOUR = Admission(ceiling=Ceiling(4, 100))
+
+
+@pytest.mark.parametrize(
+    ("admitted", "repairs"),
+    [(FOUR.used_up(), 2), (Admission(ceiling=Ceiling(1, 100)), 1)],
+    ids=["another attempt", "read again, in another minute"],
+)
+def test_another_attempt_repairs_what_the_lost_one_has_begun_and_nothing_more(
+    admitted: Admission, repairs: int
+) -> None:
+    """A slice that is read again has a ceiling of its own, which counts all."""
     found = [suspect(uid) for uid in range(6)]
     truths: dict[KeyValue, tuple[Row, ...]] = {
         message(uid): (truth(uid=uid, messageid=message(uid)),) for uid in range(6)
     }
     tables, journal = KillsAtWrite(truths=truths), MemoryJournal()
 
-    def attempt(left: int, tables: MemoryTables) -> list[Outcome]:
-        permit = Permit(Admission(ceiling=Ceiling(left, 100)), lambda: None, nothing_paused)
+    def attempt(admission: Admission, tables: MemoryTables) -> list[Outcome]:
+        permit = Permit(admission, lambda: None, nothing_paused)
         return list(
             examiner(
                 *(FAMILY, PROJECTION, tables, MemoryLineage(), journal),
@@ -256,9 +267,10 @@ def test_another_attempt_repairs_what_the_lost_one_has_begun_and_nothing_more() 
         )
 
     with pytest.raises(Killed):
-        attempt(4, tables)
-    outcomes = attempt(0, MemoryTables(truths=truths, rows=tables.rows))
-    assert [each.action for each in outcomes] == [Action.REPAIR] * 2 + [Action.KEEP] * 4
+        attempt(FOUR, tables)
+    outcomes = attempt(admitted, MemoryTables(truths=truths, rows=tables.rows))
+    held = len(found) - repairs
+    assert [each.action for each in outcomes] == [Action.REPAIR] * repairs + [Action.KEEP] * held
     assert [each.finding.attempts for each in outcomes if each.finding] == [1] * 2 + [0] * 4
 
 
