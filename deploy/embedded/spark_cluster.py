@@ -101,7 +101,7 @@ class SparkCluster:
 
     @property
     def _login(self) -> dict[str, str]:
-        """The options without which nobody talks to another."""
+        """Options with which master, workers, executors and driver ask for the secret."""
         return {"spark.authenticate": "true", "spark.authenticate.secret": self.secret}
 
     @property
